@@ -1,0 +1,162 @@
+"""Dataset: training rows, labels, groups and validation rows."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from databanzhaf.errors import InvalidInput
+from databanzhaf.types import BoolArray, IntArray, Labels
+
+
+class Dataset:
+    """Training rows to value and validation rows to judge by.
+
+    Parameters
+    ----------
+    X, X_val : array (rows, columns), pandas DataFrame or SciPy sparse matrix
+        NaN is passed on to estimators that take it.
+    y, y_val : array (rows,) or pandas Series
+        Numbers or strings, none missing.
+    groups : array (rows,), optional
+        Then the players are the groups, in sorted order, not the rows.
+
+    >>> data = Dataset([[0.0], [1.0], [2.0]], ["a", "b", "b"], [[0.5]], ["a"], groups=["x", "x", "y"])
+    >>> data.n_players, list(data.players)
+    (2, ['x', 'y'])
+    """
+
+    def __init__(self, X: Any, y: Any, X_val: Any, y_val: Any, groups: Any = None) -> None:
+        self.X, self.X_val = _rows("X", X), _rows("X_val", X_val)
+        self.y, self.y_val = _labels("y", y, self.X.shape[0]), _labels("y_val", y_val, self.X_val.shape[0])
+        if self.X.shape[1] != self.X_val.shape[1]:
+            raise InvalidInput(
+                f"`X` and `X_val` must have the same columns; got {self.X.shape[1]} and {self.X_val.shape[1]}. "
+                "Select the same columns from both."
+            )
+        if _is_frame(self.X) and _is_frame(self.X_val) and list(self.X.columns) != list(self.X_val.columns):
+            raise InvalidInput(
+                f"`X` and `X_val` must have the same columns in one order; got {list(self.X.columns)[:6]} and "
+                f"{list(self.X_val.columns)[:6]}. Reorder with X_val[X.columns]."
+            )
+        self._group_of_row: IntArray | None = None
+        self.players: Labels | None = X.index if _is_frame(X) else y.index if _has_index(y) else None
+        if groups is not None:
+            self.players, self._group_of_row = _factorise(groups, self.X.shape[0])
+
+    @property
+    def n_rows(self) -> int:
+        return int(self.X.shape[0])
+
+    @property
+    def n_players(self) -> int:
+        return self.n_rows if self._group_of_row is None or self.players is None else len(self.players)
+
+    def rows(self, coalition: BoolArray) -> IntArray:
+        """The training rows that a coalition owns, in their order."""
+        member = coalition if self._group_of_row is None else coalition[self._group_of_row]
+        return np.flatnonzero(member).astype(np.int64)
+
+    def take(self, rows: IntArray) -> tuple[Any, Any]:
+        """(X, y) of some training rows, in the user's own kind of table."""
+        return (self.X.iloc[rows] if _is_frame(self.X) else self.X[rows]), self.y[rows]
+
+    def fingerprint(self) -> str:
+        """A digest of everything the dataset holds."""
+        return self._fingerprint
+
+    @cached_property
+    def _fingerprint(self) -> str:
+        digest = hashlib.sha256()
+        for part in (self.X, self.y, self.X_val, self.y_val, self._group_of_row):
+            _feed(digest, part)
+        return digest.hexdigest()[:16]
+
+    def __repr__(self) -> str:
+        players = "" if self._group_of_row is None else f", {self.n_players} groups"
+        return f"Dataset({self.n_rows} rows x {self.X.shape[1]} columns{players}, {len(self.y_val)} validation rows)"
+
+
+def _is_frame(table: Any) -> bool:
+    return hasattr(table, "iloc") and hasattr(table, "columns")
+
+
+def _has_index(column: Any) -> bool:
+    return hasattr(column, "iloc")
+
+
+def _is_sparse(table: Any) -> bool:
+    return hasattr(table, "tocsr")
+
+
+def _rows(name: str, table: Any) -> Any:
+    if _is_sparse(table):
+        table = table.tocsr()
+    elif not _is_frame(table):
+        table = np.asarray(table)
+    if table.ndim != 2 or table.shape[0] == 0:
+        raise InvalidInput(
+            f"`{name}` must be a table of one row or more, rows by columns; got shape {tuple(table.shape)}. "
+            "Reshape a single column with X.reshape(-1, 1)."
+        )
+    return table
+
+
+def _labels(name: str, labels: Any, n_rows: int) -> Any:
+    column = np.asarray(labels)
+    if column.ndim == 2 and column.shape[1] == 1:
+        column = column[:, 0]
+    if column.shape != (n_rows,):
+        raise InvalidInput(
+            f"`{name}` must have one label per row, shape ({n_rows},); got {column.shape}. Check that rows and labels match."
+        )
+    if column.dtype.kind == "O" and all(isinstance(label, str) for label in column):
+        column = column.astype(str)
+    if _missing(column).any():
+        where = np.flatnonzero(_missing(column))
+        raise InvalidInput(f"`{name}` must have no missing label; got {len(where)}, the first in row {where[0]}. Drop or fill those rows.")
+    return column
+
+
+def _missing(column: Any) -> BoolArray:
+    if column.dtype.kind in "OfcMm":
+        import pandas as pd
+
+        return np.asarray(pd.isna(column), dtype=np.bool_)
+    return np.zeros(column.shape, dtype=np.bool_)
+
+
+def _factorise(groups: Any, n_rows: int) -> tuple[Labels, IntArray]:
+    column = np.asarray(groups)
+    if column.shape != (n_rows,):
+        raise InvalidInput(
+            f"`groups` must have one entry per training row, shape ({n_rows},); got {column.shape}. Pass the group of each row."
+        )
+    if _missing(column).any():
+        raise InvalidInput("`groups` must name a group for every row; got missing entries. Fill them, for example with 'unknown'.")
+    try:
+        names, which = np.unique(column, return_inverse=True)
+    except TypeError as error:
+        raise InvalidInput("`groups` must be all numbers or all strings; got a mixture. Convert with groups.astype(str).") from error
+    return list(names), which.astype(np.int64)
+
+
+def _feed(digest: Any, part: Any) -> None:
+    if part is None:
+        digest.update(b"none")
+    elif _is_frame(part):
+        import pandas as pd
+
+        digest.update(repr([(str(name), str(kind)) for name, kind in part.dtypes.items()]).encode())
+        digest.update(pd.util.hash_pandas_object(part, index=False).to_numpy().tobytes())
+    elif _is_sparse(part):
+        for piece in (np.array(part.shape), part.data, part.indices, part.indptr):
+            _feed(digest, piece)
+    elif part.dtype.kind == "O":
+        digest.update(repr(part.tolist()).encode())
+    else:
+        digest.update(f"{part.dtype.str}{part.shape}".encode())
+        digest.update(np.ascontiguousarray(part).tobytes())

@@ -1,0 +1,31 @@
+"""Fair-coin coalitions, with the empty and the full one first."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from databanzhaf.designs.coin import Coin
+from databanzhaf.types import BoolArray, IntArray
+
+
+@dataclass(frozen=True)
+class Anchored:
+    """Index 0 is nobody, index 1 is everybody, the rest are fair-coin coalitions: what the least core needs."""
+
+    n_players: int
+    seed: int
+
+    size = None
+    unit = 1
+
+    def __post_init__(self) -> None:
+        Coin(self.n_players, self.seed)
+
+    def coalitions(self, indices: IntArray) -> BoolArray:
+        index = np.asarray(indices)
+        coalitions = Coin(self.n_players, self.seed).coalitions(index)
+        coalitions[index == 0] = False
+        coalitions[index == 1] = True
+        return coalitions

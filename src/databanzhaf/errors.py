@@ -1,0 +1,69 @@
+"""What can go wrong, each with one sentence: the rule, what came, the remedy."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class DatabanzhafError(Exception):
+    """Base of every error that this library raises on purpose."""
+
+
+class InvalidInput(DatabanzhafError, ValueError):
+    """An argument breaks a stated rule."""
+
+
+class DesignMismatch(DatabanzhafError):
+    """The evaluations' design cannot identify the value notion that was asked for."""
+
+
+class LedgerMismatch(DatabanzhafError):
+    """The ledger was written for another game, dataset, design or seed."""
+
+
+class LedgerBusy(DatabanzhafError):
+    """Another process has the ledger open."""
+
+
+class LedgerFailed(DatabanzhafError):
+    """The ledger's file cannot be opened, read or written."""
+
+
+class BackendUnavailable(DatabanzhafError):
+    """An optional package or device that was asked for is not there."""
+
+
+class EvaluationFailed(DatabanzhafError):
+    """A game could not score a coalition; the evaluations before it are kept.
+
+    Attributes
+    ----------
+    index, repeat : int
+        Which evaluation failed.
+    coalition : bool array (n,)
+        The coalition that was being evaluated.
+    """
+
+    def __init__(self, reason: str, index: int, repeat: int, coalition: NDArray[np.bool_]) -> None:
+        self.reason = reason
+        self.index = index
+        self.repeat = repeat
+        self.coalition = coalition
+        super().__init__(reason, index, repeat, coalition)
+
+    def __str__(self) -> str:
+        members = np.flatnonzero(self.coalition)
+        shown = ", ".join(map(str, members[:8])) + (", ..." if len(members) > 8 else "")
+        return (
+            f"evaluation {self.index} (repeat {self.repeat}) failed: {self.reason}. "
+            f"Its coalition has {len(members)} of {len(self.coalition)} players: [{shown}]. "
+            "The evaluations before it are kept; the error's `coalition` holds all its players."
+        )
+
+
+def check_count(name: str, value: object, minimum: int = 1) -> int:
+    """Return `value` as an int if it is a whole number of at least `minimum`."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < minimum:
+        raise InvalidInput(f"`{name}` must be a whole number, {minimum} or more; got {value!r}. Pass {name}={minimum} or more.")
+    return int(value)

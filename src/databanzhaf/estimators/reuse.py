@@ -1,0 +1,78 @@
+"""Banzhaf values by maximum sample reuse."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from databanzhaf.designs import Coin
+from databanzhaf.errors import DesignMismatch
+from databanzhaf.notions import Banzhaf, Notion, WeightedBanzhaf
+from databanzhaf.types import Estimate, Evaluations
+
+
+@dataclass(frozen=True)
+class Reuse:
+    r"""Banzhaf values by maximum sample reuse (MSR; Wang & Jia 2023, Eq. 6).
+
+    When every player joins by a coin of bias p, each evaluation informs every player:
+
+    .. math:: \hat\phi_i = \bar U(S \ni i) - \bar U(S \not\ni i).
+
+    The standard error is that of a difference of two means (Welch). A player that is in all or in none of the
+    coalitions gets 0 and an infinite standard error.
+    """
+
+    name = "reuse"
+
+    def design(self, notion: Notion, n_players: int, seed: int) -> Coin:
+        return Coin(n_players, seed, _bias(notion))
+
+    def __call__(self, evaluations: Evaluations, notion: Notion) -> Estimate:
+        design, p = evaluations.design, _bias(notion)
+        if not isinstance(design, Coin) or design.p != p:
+            raise DesignMismatch(
+                f"`reuse` needs coalitions by a coin of bias {p:g} for {notion.name}; got {design!r}. "
+                'Run again with estimator="reuse", or choose the notion that this design identifies.'
+            )
+        # Centring leaves differences of means as they are and keeps their squares free of cancellation.
+        centre = evaluations.utility.mean() if len(evaluations.indices) else 0.0
+        utility = evaluations.utility - centre
+        columns = np.vstack([np.ones_like(utility), utility, utility**2, (evaluations.utilities - centre).T])
+        inside = np.zeros((len(columns), design.n_players))
+        for rows, coalitions in evaluations.blocks():
+            inside += columns[:, rows] @ coalitions.astype(np.float64)
+        outside = columns.sum(axis=1, keepdims=True) - inside
+
+        n_in, n_out = inside[0], outside[0]
+        seen = (n_in > 0) & (n_out > 0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            means = np.where(seen, inside[1:] / n_in - outside[1:] / n_out, 0.0)
+            in_part = (inside[2] - inside[1] ** 2 / n_in) / (n_in - 1) / n_in
+            out_part = (outside[2] - outside[1] ** 2 / n_out) / (n_out - 1) / n_out
+            in_part, out_part = np.maximum(in_part, 0.0), np.maximum(out_part, 0.0)
+            variance = in_part + out_part
+            freedom = variance**2 / (in_part**2 / (n_in - 1) + out_part**2 / (n_out - 1))
+        measured = (n_in > 1) & (n_out > 1)
+        return Estimate(
+            means[0],
+            np.where(measured, np.sqrt(variance), np.inf),
+            np.where(measured & (variance > 0), freedom, 1.0),
+            means[2:],
+            evaluations.n_evaluations,
+            notion.name,
+            self.name,
+            evaluations.players,
+        )
+
+
+def _bias(notion: Notion) -> float:
+    if isinstance(notion, Banzhaf):
+        return 0.5
+    if isinstance(notion, WeightedBanzhaf):
+        return notion.p
+    raise DesignMismatch(
+        f"only Banzhaf values, weighted or not, can be estimated by `reuse` (paper, Appendix C.2); got {notion.name}. "
+        'Use estimator="permutation" or "auto".'
+    )

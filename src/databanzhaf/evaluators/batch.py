@@ -1,0 +1,63 @@
+"""Evaluate one batch: the piece that every evaluator shares."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from databanzhaf.errors import InvalidInput
+from databanzhaf.types import Batch, BoolArray, Failure, Game, KeyArray, TwoStepGame
+
+
+def evaluate(game: Game, coalitions: BoolArray, keys: KeyArray, keep_outcomes: bool = False) -> Batch:
+    """Evaluate in calls of `game.call_size`; stop at the first failure and keep what came before it."""
+    m = len(coalitions)
+    utilities, seconds = np.full(m, np.nan), np.zeros(m)
+    outcomes: list[bytes | None] | None = [None] * m if keep_outcomes else None
+    step = game.call_size or max(1, m)
+    failure = None
+    for low in range(0, m, step):
+        rows = slice(low, low + step)
+        start = time.perf_counter()
+        try:
+            if outcomes is None:
+                scores = np.asarray(game.utility(coalitions[rows], keys[rows]), dtype=np.float64)
+            else:
+                assert isinstance(game, TwoStepGame)
+                outcomes[rows] = packed = game.outcomes(coalitions[rows], keys[rows])
+                scores = np.array([game.score(outcome) for outcome in packed])
+        except InvalidInput:
+            raise
+        except Exception as error:  # any error of the user's model, raised again with its index
+            failure = Failure(low, f"{type(error).__name__}: {error}", error)
+            break
+        if scores.shape != (len(keys[rows]),):
+            raise InvalidInput(
+                f"a game must return one utility per coalition, shape ({len(keys[rows])},); got {scores.shape}. Mend its `utility`."
+            )
+        utilities[rows] = scores
+        seconds[rows] = (time.perf_counter() - start) / len(scores)
+        bad = np.flatnonzero(~np.isfinite(scores))
+        if bad.size:
+            utilities[low + bad] = np.nan
+            failure = Failure(low + int(bad[0]), f"its utility is {scores[bad[0]]}")
+            break
+    return Batch(utilities, seconds, outcomes, failure)
+
+
+def join(batches: list[Batch]) -> Batch:
+    """Consecutive batches as one."""
+    failure, offset = None, 0
+    for batch in batches:
+        if batch.failure is not None:
+            failure = Failure(offset + batch.failure.position, batch.failure.reason, batch.failure.cause)
+            break
+        offset += len(batch.utilities)
+    kept = [outcome for batch in batches for outcome in batch.outcomes or []]
+    return Batch(
+        np.concatenate([batch.utilities for batch in batches]),
+        np.concatenate([batch.seconds for batch in batches]),
+        kept if batches[0].outcomes is not None else None,
+        failure,
+    )

@@ -1,0 +1,7 @@
+"""Games: coalitions → utility."""
+
+from databanzhaf.games.function import Function
+from databanzhaf.games.learner import Learner
+from databanzhaf.games.table import Table
+
+__all__ = ["Function", "Learner", "Table"]

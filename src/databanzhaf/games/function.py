@@ -1,0 +1,111 @@
+"""A game that is a Python function."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from collections.abc import Callable
+from types import CodeType
+from typing import Any
+
+import numpy as np
+
+from databanzhaf.errors import InvalidInput, check_count
+from databanzhaf.types import BoolArray, FloatArray, KeyArray, Labels
+
+
+class Function:
+    """Any cooperative game: `function(coalitions)` takes bool (m, n) and returns m numbers.
+
+    With `stochastic=True` it is called as `function(coalitions, keys)`; row j may draw its randomness from the
+    uint64 `keys[j]` alone (`np.random.default_rng(int(key))`, or `databanzhaf.chance`), so that it is the
+    same on every machine.
+
+    A ledger knows the function by `name`, or else by its qualified name and code. Values that it captures (a
+    closure, a global, a bound object) are not seen: **when those change, give a new `name`**.
+
+    >>> majority = Function(3, lambda coalitions: coalitions.sum(axis=1) >= 2, name="majority of three")
+    >>> majority.utility(np.array([[True, True, False]]), np.zeros(1, np.uint64))
+    array([1.])
+    """
+
+    call_size = None
+
+    def __init__(
+        self,
+        n_players: int,
+        function: Callable[..., Any],
+        *,
+        stochastic: bool = False,
+        name: str | None = None,
+        players: Labels | None = None,
+    ) -> None:
+        self.n_players = check_count("n_players", n_players)
+        if not callable(function):
+            raise InvalidInput(f"`function` must be callable on coalitions, bool (m, {n_players}); got {function!r}. Pass a function.")
+        if players is not None and len(players) != n_players:
+            raise InvalidInput(f"`players` must name all {n_players} players; got {len(players)}. Leave it out for 0..n-1.")
+        self.function = function
+        self.stochastic = stochastic
+        self.name = name
+        self.players = players
+
+    def utility(self, coalitions: BoolArray, keys: KeyArray) -> FloatArray:
+        answer = self.function(coalitions, keys) if self.stochastic else self.function(coalitions)
+        utility = np.asarray(answer)
+        if utility.shape != (len(coalitions),) or utility.dtype.kind not in "biuf":
+            raise InvalidInput(
+                f"`function` must return one number per coalition, shape ({len(coalitions)},); got {utility.dtype} {utility.shape}. "
+                "Vectorise over the rows of its argument."
+            )
+        return utility.astype(np.float64)
+
+    @property
+    def captured(self) -> tuple[str, ...]:
+        """Names of the captured variables that the fingerprint cannot see; none if the game has a `name`."""
+        if self.name is not None:
+            return ()
+        code = _code(self.function)
+        bound = ("self",) if code is None or not hasattr(self.function, "__code__") else ()
+        return bound if code is None else (*bound, *code.co_freevars)
+
+    def fingerprint(self) -> dict[str, str]:
+        base = {"game": "function", "players": str(self.n_players), "stochastic": str(self.stochastic)}
+        if self.name is not None:
+            return {**base, "name": self.name}
+        inner = _unwrap(self.function)
+        named = inner if hasattr(inner, "__qualname__") else type(inner)
+        code = _code(self.function)
+        digest = "none" if code is None else hashlib.sha256(_flatten(code)).hexdigest()[:16]
+        return {**base, "name": f"{named.__module__}.{named.__qualname__}", "code": digest}
+
+    def __repr__(self) -> str:
+        return f"Function({self.n_players} players, {self.fingerprint()['name']})"
+
+
+def _unwrap(function: Callable[..., Any]) -> Any:
+    while isinstance(function, functools.partial):
+        function = function.func
+    return function
+
+
+def _code(function: Callable[..., Any]) -> CodeType | None:
+    inner = _unwrap(function)
+    for candidate in (inner, vars(type(inner)).get("__call__")):
+        code = getattr(candidate, "__code__", None)
+        if isinstance(code, CodeType):
+            return code
+    return None
+
+
+def _flatten(code: CodeType) -> bytes:
+    """The code and its constants, nested functions included, without file names and line numbers."""
+    parts = [code.co_code, repr(code.co_names).encode(), repr(code.co_varnames).encode()]
+    for constant in code.co_consts:
+        parts.append(_flatten(constant) if isinstance(constant, CodeType) else _constant(constant))
+    return b"\0".join(parts)
+
+
+def _constant(constant: object) -> bytes:
+    # A frozenset's order changes with the process (string hashing); its sorted members do not.
+    return repr(sorted(map(repr, constant)) if isinstance(constant, frozenset) else constant).encode()

@@ -1,0 +1,184 @@
+"""A game that trains a scikit-learn estimator on each coalition's rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from databanzhaf import chance
+from databanzhaf.data import Dataset
+from databanzhaf.errors import InvalidInput
+from databanzhaf.types import BoolArray, FloatArray, KeyArray, Labels
+
+if TYPE_CHECKING:
+    from databanzhaf.games.answers import Answers
+
+
+class Learner:
+    """U(S) is the validation score of `estimator` trained on the rows of S.
+
+    Parameters
+    ----------
+    estimator : scikit-learn classifier, regressor or Pipeline
+        Cloned for each training. Every `random_state` that is None is set from the evaluation's key; a
+        number that you chose stays, and then the trainings carry no noise from it.
+    dataset : Dataset
+    scoring : str or callable, optional
+        "probability" (mean predicted probability of the true class, in [0, 1]), a scikit-learn scorer's name,
+        or a scorer: ``scorer(model, X_val, y_val) -> float``, where `model` answers for the validation rows only. By
+        default "probability" for a classifier and "r2" for a regressor.
+    stochastic : bool, optional
+        Whether a second training of one coalition may differ; by default, whether some `random_state` is None.
+
+    An empty coalition predicts the majority class of all training labels (their mean for a regressor); a
+    coalition of one class predicts that class.
+    """
+
+    call_size = 1
+
+    def __init__(
+        self,
+        estimator: Any,
+        dataset: Dataset,
+        scoring: str | Callable[..., float] | None = None,
+        *,
+        stochastic: bool | None = None,
+    ) -> None:
+        from sklearn.base import is_classifier, is_regressor
+        from sklearn.metrics import get_scorer, get_scorer_names
+
+        if not isinstance(dataset, Dataset):
+            raise InvalidInput(f"`dataset` must be a databanzhaf.Dataset; got {type(dataset).__name__}. Pass Dataset(X, y, X_val, y_val).")
+        if isinstance(estimator, type) or not (is_classifier(estimator) or is_regressor(estimator)):
+            raise InvalidInput(
+                f"`estimator` must be a scikit-learn classifier or regressor, an instance; got {estimator!r}. Try LogisticRegression()."
+            )
+        self.estimator = estimator
+        self.dataset = dataset
+        self.classifies = bool(is_classifier(estimator))
+        self.scoring = scoring if scoring is not None else "probability" if self.classifies else "r2"
+        if self.scoring == "probability":
+            if not self.classifies:
+                raise InvalidInput(f'"probability" is for classifiers; {_name(estimator)} is a regressor. Use scoring="r2".')
+            if not hasattr(estimator, "predict_proba"):
+                raise InvalidInput(f'"probability" needs `predict_proba`, which {_name(estimator)} lacks. Use scoring="accuracy".')
+            self._scorer: Callable[..., Any] = _probability
+        elif isinstance(self.scoring, str):
+            if self.scoring not in get_scorer_names():
+                raise InvalidInput(
+                    f'`scoring` must be "probability", the name of a scikit-learn scorer or a callable; got {self.scoring!r}. '
+                    "See sklearn.metrics.get_scorer_names()."
+                )
+            self._scorer = get_scorer(self.scoring)
+        else:
+            self._scorer = self.scoring
+        open_states = [name for name, value in estimator.get_params().items() if _is_open_state(name, value)]
+        self._open_states = sorted(open_states)
+        self.stochastic = bool(open_states) if stochastic is None else stochastic
+        if not self.classifies and dataset.y.dtype.kind not in "biuf":
+            raise InvalidInput(f"a regressor needs numbers as labels; got {dataset.y.dtype}. Use a classifier, or convert `y`.")
+
+    @property
+    def n_players(self) -> int:
+        return self.dataset.n_players
+
+    @property
+    def players(self) -> Labels | None:
+        return self.dataset.players
+
+    @cached_property
+    def classes(self) -> Any:
+        """All classes of the training and validation labels, sorted; None for a regressor."""
+        return np.unique(np.concatenate([self.dataset.y, self.dataset.y_val])) if self.classifies else None
+
+    @cached_property
+    def _responses(self) -> tuple[str, ...]:
+        kinds = ("predict_proba", "decision_function") if self.classifies else ()
+        return ("predict", *(kind for kind in kinds if hasattr(self.estimator, kind)))
+
+    def answers(self, coalition: BoolArray, key: np.uint64) -> Answers:
+        """Train on one coalition; what the model says on the validation rows."""
+        from databanzhaf.games import answers as made
+
+        rows, n_val = self.dataset.rows(coalition), len(self.dataset.y_val)
+        if not self.classifies:
+            if not len(rows):
+                return made.RegressorAnswers({"predict": np.full(n_val, float(np.mean(self.dataset.y)))})
+            model = self._fit(rows, key)
+            return made.RegressorAnswers({"predict": lambda: np.asarray(model.predict(self.dataset.X_val))})
+        labels, counts = np.unique(self.dataset.y[rows] if len(rows) else self.dataset.y, return_counts=True)
+        if not len(rows) or len(labels) == 1:
+            return made.constant_class(labels[counts.argmax()], self.classes, n_val, self._responses)
+        return made.fitted_classifier(self._fit(rows, key), self.classes, self.dataset.X_val, self._responses)
+
+    def _fit(self, rows: Any, key: np.uint64) -> Any:
+        from sklearn.base import clone
+
+        model = clone(self.estimator)
+        if self._open_states:
+            seeds = chance.words(np.array([key], np.uint64), len(self._open_states))[0] >> np.uint64(33)
+            model.set_params(**{name: int(seed) for name, seed in zip(self._open_states, seeds, strict=True)})
+        return model.fit(*self.dataset.take(rows))
+
+    def utility(self, coalitions: BoolArray, keys: KeyArray) -> FloatArray:
+        scores = [self._score(self.answers(*pair)) for pair in zip(coalitions, keys, strict=True)]
+        return np.array(scores, dtype=np.float64)
+
+    def outcomes(self, coalitions: BoolArray, keys: KeyArray) -> list[bytes]:
+        return [self.answers(*pair).pack() for pair in zip(coalitions, keys, strict=True)]
+
+    def score(self, outcome: bytes) -> float:
+        from databanzhaf.games.answers import unpack
+
+        return self._score(unpack(outcome, self.classes))
+
+    def _score(self, answers: Answers) -> float:
+        return float(self._scorer(answers, self.dataset.X_val, self.dataset.y_val))
+
+    def fingerprint(self) -> dict[str, str]:
+        metric = self.scoring if isinstance(self.scoring, str) else _qualified(self.scoring)
+        params = {f"estimator.{name}": _describe(value) for name, value in sorted(self.estimator.get_params().items())}
+        kind = _qualified(type(self.estimator))
+        return {"game": "learner", "data": self.dataset.fingerprint(), "estimator": kind, **params, "metric": metric}
+
+    def __repr__(self) -> str:
+        return f"Learner({self.estimator!r}, {self.dataset!r}, scoring={self.scoring!r})"
+
+
+def _probability(model: Any, X_val: Any, y_val: Any) -> float:
+    """Mean predicted probability of the true class."""
+    columns = np.searchsorted(model.classes_, y_val)
+    return float(model.predict_proba(X_val)[np.arange(len(columns)), columns].mean())
+
+
+def _is_open_state(name: str, value: object) -> bool:
+    # A RandomState object would make the answer depend on the order of trainings, so it is replaced too.
+    is_state = name == "random_state" or name.endswith("__random_state")
+    return is_state and not isinstance(value, (int, np.integer))
+
+
+def _name(estimator: Any) -> str:
+    return type(estimator).__name__
+
+
+def _qualified(thing: Any) -> str:
+    named = thing if hasattr(thing, "__qualname__") else None
+    return repr(thing) if named is None else f"{named.__module__}.{named.__qualname__}"
+
+
+def _describe(value: Any) -> str:
+    """A parameter's value as text that is the same in every process."""
+    if value is None or isinstance(value, (bool, int, float, str, np.generic)):
+        return repr(value)
+    if hasattr(value, "get_params"):
+        return _qualified(type(value))
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(map(_describe, value)) + "]"
+    if callable(value) and hasattr(value, "__qualname__"):
+        return _qualified(value)
+    import joblib
+
+    return f"{type(value).__name__} {joblib.hash(value)}"

@@ -1,0 +1,258 @@
+"""The durable store of evaluations: a SQLite file, or memory.
+
+Tables
+------
+facts(name, value)
+    What the run is: game, design, library version, ... as JSON.
+evaluations(idx, rep, utility, seconds)
+    One row per training.
+outcomes(idx, rep, outcome)
+    The packed predictions, with ``keep="outcomes"``.
+
+Each batch is one transaction in write-ahead mode, so that kill -9 loses at most the batch in flight. The
+connection holds the file exclusively: a second process is refused, not interleaved.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+
+from databanzhaf._version import __version__
+from databanzhaf.errors import InvalidInput, LedgerBusy, LedgerFailed, LedgerMismatch
+from databanzhaf.types import FloatArray, IntArray, Labels
+
+_SCHEMA = """
+CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE evaluations (
+    idx INTEGER, rep INTEGER, utility REAL NOT NULL, seconds REAL NOT NULL, PRIMARY KEY (idx, rep)
+) WITHOUT ROWID;
+CREATE TABLE outcomes (idx INTEGER, rep INTEGER, outcome BLOB NOT NULL, PRIMARY KEY (idx, rep)) WITHOUT ROWID;
+"""
+_APPLICATION_ID = 0x44425A46  # "DBZF"
+_FORMAT = 1
+
+
+class Ledger:
+    """Every evaluation of one run.
+
+    Parameters
+    ----------
+    path : str or Path, optional
+        The file; without it the ledger lives in memory.
+    keep : "utilities" or "outcomes", optional
+        "outcomes" also keeps each model's predictions, so that another metric needs no training. By default
+        what the file keeps already; "utilities" for a new one.
+    """
+
+    def __init__(self, path: str | Path | None = None, *, keep: str | None = None) -> None:
+        if keep not in (None, "utilities", "outcomes"):
+            raise InvalidInput(f'`keep` must be "utilities" or "outcomes"; got {keep!r}. Outcomes let you change the metric later.')
+        self.path = None if path is None else Path(path)
+        self._asked_keep = keep
+        with self._translated():
+            self._connection = sqlite3.connect(":memory:" if self.path is None else self.path, timeout=0.2, isolation_level=None)
+        try:
+            self._open()
+        except Exception:
+            self._connection.close()
+            raise
+
+    def _open(self) -> None:
+        with self._translated():
+            self._connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+            [(identity,)] = self._connection.execute("PRAGMA application_id")
+            [(tables,)] = self._connection.execute("SELECT count(*) FROM sqlite_master")
+            if tables and identity != _APPLICATION_ID:
+                raise LedgerFailed(f"`{self.path}` is a SQLite file, but not a ledger. Give another path.")
+            self._connection.execute("PRAGMA journal_mode = WAL")
+            self._connection.execute("BEGIN IMMEDIATE")  # takes the exclusive lock now, not at the first batch
+            self._connection.execute("COMMIT")
+            if not tables:
+                return
+            [(version,)] = self._connection.execute("PRAGMA user_version")
+        if version != _FORMAT:
+            raise LedgerFailed(f"`{self.path}` has ledger format {version}; this version reads {_FORMAT}. Upgrade databanzhaf.")
+        if self._asked_keep not in (None, self.keep):
+            raise LedgerMismatch(
+                f"the ledger `{self.path}` keeps {self.keep}, but keep={self._asked_keep!r} was asked for. "
+                "Leave `keep` out, or give another path."
+            )
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        """SQLite's errors in this library's words."""
+        try:
+            yield
+        except sqlite3.OperationalError as error:
+            if "locked" in str(error):
+                raise LedgerBusy(f"`{self.path}` is open in another process. Wait until it ends, or give another path.") from error
+            raise LedgerFailed(
+                f"`{self.path}` cannot be used ({error}). Check the folder, its permissions and the free disk space."
+            ) from error
+        except sqlite3.DatabaseError as error:
+            raise LedgerFailed(f"`{self.path}` is not a ledger ({error}). Give another path.") from error
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        with self._translated():
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._connection
+                self._connection.execute("COMMIT")
+            except BaseException:
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+                raise
+
+    def _fact(self, name: str) -> Any:
+        with self._translated():
+            if not self._connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+                return None
+            row = self._connection.execute("SELECT value FROM facts WHERE name = ?", (name,)).fetchone()
+        return None if row is None else json.loads(row[0])
+
+    @property
+    def is_new(self) -> bool:
+        """Whether no run has been bound to it yet."""
+        return self._fact("design") is None
+
+    @property
+    def keep(self) -> str:
+        return str(self._fact("keep") or self._asked_keep or "utilities")
+
+    @property
+    def game(self) -> dict[str, str]:
+        """The fingerprint of the game."""
+        return dict(self._fact("game") or {})
+
+    @property
+    def design(self) -> dict[str, Any]:
+        """The description of the design."""
+        return dict(self._fact("design") or {})
+
+    @property
+    def stochastic(self) -> bool:
+        return bool(self._fact("stochastic"))
+
+    @property
+    def players(self) -> Labels | None:
+        """The user's own names of the players; a name that is neither number nor string comes back as its text."""
+        names: Labels | None = self._fact("players")
+        return names
+
+    @property
+    def library_version(self) -> str:
+        """The version that began the run."""
+        return str(self._fact("version"))
+
+    def bind(self, game: dict[str, str], design: dict[str, Any], *, seed: int, stochastic: bool, players: Labels | None = None) -> None:
+        """Begin a run, or make sure that the run in this ledger is this one; `LedgerMismatch` shows both sides."""
+        asked = {"game": game, "design": json.loads(json.dumps(design)), "seed": seed}
+        if self.is_new:
+            names = None if players is None else [_plain(name) for name in players]
+            facts = {**asked, "stochastic": stochastic, "players": names, "keep": self.keep, "version": __version__}
+            with self._transaction() as connection:
+                for statement in _SCHEMA.strip().split(";\n"):
+                    connection.execute(statement)
+                connection.executemany("INSERT INTO facts VALUES (?, ?)", [(k, json.dumps(v)) for k, v in facts.items()])
+                connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
+                connection.execute(f"PRAGMA user_version = {_FORMAT}")
+            return
+        found = {"game": self.game, "design": self.design, "seed": self._fact("seed")}
+        if found != asked:
+            raise LedgerMismatch(self._difference(found, asked))
+
+    def _difference(self, found: dict[str, Any], asked: dict[str, Any]) -> str:
+        old = {**found["design"], **found["game"], "seed": found["seed"]}
+        new = {**asked["design"], **asked["game"], "seed": asked["seed"]}
+        lines = [
+            f"  {name}: the ledger has {_short(old.get(name))}, this call has {_short(new.get(name))}"
+            for name in dict.fromkeys([*old, *new])
+            if old.get(name) != new.get(name)
+        ]
+        remedy = "Give another path for this run, or repeat the call that wrote the ledger."
+        if self.keep == "outcomes" and len(lines) == 1 and lines[0].startswith("  metric:"):
+            remedy = "It keeps outcomes, so no training is needed: databanzhaf.estimate(ledger, notion, game=...)."
+        where = "in memory" if self.path is None else f"`{self.path}`"
+        return "\n".join([f"the ledger {where} belongs to another run:", *lines, remedy])
+
+    def append(
+        self,
+        indices: IntArray,
+        repeats: IntArray,
+        utilities: FloatArray,
+        seconds: FloatArray,
+        outcomes: list[bytes | None] | None = None,
+    ) -> None:
+        """Add evaluations in one transaction."""
+        where = list(zip(indices.tolist(), repeats.tolist(), strict=True))
+        rows = [(*key, *numbers) for key, numbers in zip(where, zip(utilities.tolist(), seconds.tolist(), strict=True), strict=True)]
+        with self._transaction() as connection:
+            connection.executemany("INSERT INTO evaluations VALUES (?, ?, ?, ?)", rows)
+            if outcomes is not None:
+                connection.executemany(
+                    "INSERT INTO outcomes VALUES (?, ?, ?)", [(*key, packed) for key, packed in zip(where, outcomes, strict=True)]
+                )
+
+    def utilities(self, score: Callable[[bytes], float] | None = None) -> FloatArray:
+        """All utilities, (largest index + 1, largest repeat + 1) with NaN for what is missing.
+
+        With `score` they are computed anew from the outcomes kept.
+        """
+        if self.is_new:
+            return np.empty((0, 0))
+        if score is not None and self.keep != "outcomes":
+            raise LedgerMismatch(
+                "another metric needs the outcomes, and this ledger keeps utilities only. "
+                'Begin a run with ledger=Ledger(path, keep="outcomes").'
+            )
+        table = "evaluations" if score is None else "outcomes"
+        column = "utility" if score is None else "outcome"
+        with self._translated():
+            [(indices, repeats)] = self._connection.execute("SELECT max(idx) + 1, max(rep) + 1 FROM evaluations")
+            rows = self._connection.execute(f"SELECT idx, rep, {column} FROM {table}")
+            out = np.full((indices or 0, repeats or 0), np.nan)
+            while chunk := rows.fetchmany(65536):
+                idx, rep, values = zip(*chunk, strict=True)
+                out[np.array(idx), np.array(rep)] = values if score is None else [score(packed) for packed in values]
+        return out
+
+    def seconds(self) -> float:
+        """Training time recorded so far."""
+        if self.is_new:
+            return 0.0
+        with self._translated():
+            [(total,)] = self._connection.execute("SELECT total(seconds) FROM evaluations")
+        return float(total)
+
+    def close(self) -> None:
+        """Close the file; what was appended is on disk already."""
+        self._connection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Ledger({'memory' if self.path is None else str(self.path)!r})"
+
+
+def _plain(name: Any) -> Any:
+    if isinstance(name, np.generic):
+        name = name.item()
+    return name if isinstance(name, (bool, int, float, str)) else str(name)
+
+
+def _short(value: Any) -> str:
+    text = "nothing" if value is None else json.dumps(value) if not isinstance(value, str) else value
+    return text if len(text) <= 120 else f"{text[:117]}..."

@@ -1,0 +1,169 @@
+r"""Value notions: which average of marginal contributions is a player's value.
+
+A semivalue is given by weights over coalition sizes (Wang & Jia 2023, Eq. 3):
+
+.. math:: \phi_i = \sum_{k=1}^{n} \frac{w(k)}{n} \sum_{S \not\ni i, |S| = k-1} [U(S \cup i) - U(S)],
+    \qquad \sum_{k=1}^{n} \binom{n-1}{k-1} w(k) = n.
+
+Weights live in logs, so they are finite for any n.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+from scipy.special import betaln, gammaln, logsumexp
+
+from databanzhaf.errors import InvalidInput, check_count
+from databanzhaf.types import FloatArray, IntArray
+
+
+@runtime_checkable
+class Notion(Protocol):
+    """What a player's value means."""
+
+    @property
+    def name(self) -> str: ...
+
+
+@runtime_checkable
+class SizeWeighted(Notion, Protocol):
+    """A semivalue: it averages marginal contributions with weights by coalition size."""
+
+    def log_weights(self, n: int, /) -> FloatArray:
+        """Log of w(k) for k = 1..n, up to one constant; float64 (n,)."""
+        ...
+
+    def weights(self, n: int) -> FloatArray:
+        """C(n-1, k-1) w(k) / n for k = 1..n: the law of the size |S| + 1. Sums to 1."""
+        return np.exp(self.log_size_law(n))
+
+    def log_size_law(self, n: int) -> FloatArray:
+        """Log of `weights(n)`."""
+        check_count("n", n)
+        log_w = np.asarray(self.log_weights(n), dtype=np.float64)
+        if log_w.shape != (n,) or np.isnan(log_w).any() or log_w.max() in (np.inf, -np.inf):
+            raise InvalidInput(
+                f"`log_weights({n})` must be {n} numbers below infinity, not all -inf; got shape {log_w.shape}, {log_w[:4]}. "
+                "Return the log of w(k) for k = 1..n (-inf for a weight of 0)."
+            )
+        log_law = log_binomial(n - 1, np.arange(n)) + log_w
+        # Dividing by the sum also removes the rounding of gammaln, about 1e-11 at n = 100,000.
+        law: FloatArray = log_law - logsumexp(log_law)
+        return law
+
+
+def log_binomial(n: int, k: FloatArray | IntArray) -> FloatArray:
+    """Log of the binomial coefficients C(n, k)."""
+    return np.asarray(gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1), dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class Banzhaf(SizeWeighted):
+    """Every coalition weighs the same: w(k) = n / 2^(n-1). The most robust semivalue (Theorem 2).
+
+    >>> Banzhaf().weights(3)
+    array([0.25, 0.5 , 0.25])
+    """
+
+    name = "banzhaf"
+
+    def log_weights(self, n: int, /) -> FloatArray:
+        return np.full(n, np.log(n) - (n - 1) * np.log(2.0))
+
+
+@dataclass(frozen=True)
+class WeightedBanzhaf(SizeWeighted):
+    """Every other player joins by a coin of bias p: w(k) = n p^(k-1) (1-p)^(n-k)."""
+
+    p: float
+
+    def __post_init__(self) -> None:
+        if not 0 < self.p < 1:
+            raise InvalidInput(f"`p` must lie strictly between 0 and 1; got {self.p!r}. For p = 1 use LeaveOneOut(); p = 0.5 is Banzhaf().")
+
+    @property
+    def name(self) -> str:
+        return f"weighted_banzhaf({self.p:g})"
+
+    def log_weights(self, n: int, /) -> FloatArray:
+        k = np.arange(1, n + 1)
+        return np.asarray(np.log(n) + (k - 1) * np.log(self.p) + (n - k) * np.log1p(-self.p))
+
+
+@dataclass(frozen=True)
+class Shapley(SizeWeighted):
+    """Every size weighs the same: w(k) = 1 / C(n-1, k-1).
+
+    >>> Shapley().weights(4)
+    array([0.25, 0.25, 0.25, 0.25])
+    """
+
+    name = "shapley"
+
+    def log_weights(self, n: int, /) -> FloatArray:
+        return -log_binomial(n - 1, np.arange(n))
+
+
+@dataclass(frozen=True)
+class Beta(SizeWeighted):
+    r"""Beta Shapley (Kwon & Zou 2022): :math:`w(k) = n B(k + \beta - 1, n - k + \alpha) / B(\alpha, \beta)`.
+
+    Beta(16, 1) leans on small coalitions, Beta(1, 16) on large ones; Beta(1, 1) is the Shapley value.
+    """
+
+    alpha: float
+    beta: float
+
+    def __post_init__(self) -> None:
+        if not (0 < self.alpha < np.inf and 0 < self.beta < np.inf):
+            raise InvalidInput(
+                f"`alpha` and `beta` must be positive numbers; got {self.alpha!r} and {self.beta!r}. "
+                "Beta(16, 1) leans on small coalitions, Beta(1, 16) on large ones."
+            )
+
+    @property
+    def name(self) -> str:
+        return f"beta({self.alpha:g},{self.beta:g})"
+
+    def log_weights(self, n: int, /) -> FloatArray:
+        k = np.arange(1, n + 1)
+        joint = betaln(k + self.beta - 1, n - k + self.alpha)
+        return np.asarray(np.log(n) + joint - betaln(self.alpha, self.beta), dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class LeaveOneOut(SizeWeighted):
+    """Only the full set counts: U(N) - U(N without i), w(k) = n for k = n and 0 before."""
+
+    name = "leave_one_out"
+
+    def log_weights(self, n: int, /) -> FloatArray:
+        return np.where(np.arange(1, n + 1) == n, np.log(n), -np.inf)
+
+
+@dataclass(frozen=True)
+class Semivalue(SizeWeighted):
+    """Your own: `log_weights` takes n and returns the log of w(k), k = 1..n, up to one constant.
+
+    >>> banzhaf_again = Semivalue(lambda n: np.zeros(n))
+    >>> banzhaf_again.weights(3)
+    array([0.25, 0.5 , 0.25])
+    """
+
+    log_weights: Callable[[int], FloatArray] = field()
+    name: str = "semivalue"
+
+
+@dataclass(frozen=True)
+class LeastCore:
+    """The payment that needs the smallest subsidy e so that no coalition earns more alone.
+
+    Minimise e subject to sum(values) = U(N) and sum(values of S) + e >= U(S) for every S.
+    Of the payments that reach the smallest e, the one closest to equal shares. Not a semivalue.
+    """
+
+    name = "least_core"

@@ -1,0 +1,71 @@
+"""How far two rankings, or many, agree."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from databanzhaf.errors import InvalidInput
+from databanzhaf.types import FloatArray
+
+
+def spearman(a: ArrayLike, b: ArrayLike) -> float:
+    """Spearman's rank correlation, ties given their mean rank; NaN if one side is constant.
+
+    >>> spearman([1, 2, 3], [10, 30, 20])
+    0.5
+    """
+    from scipy.stats import rankdata
+
+    x, y = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
+    if x.ndim != 1 or x.shape != y.shape:
+        raise InvalidInput(f"`a` and `b` must be two lists of one length; got shapes {x.shape} and {y.shape}. Pass one value per player.")
+    if np.isnan(x).any() or np.isnan(y).any():
+        raise InvalidInput("`a` and `b` must hold no NaN. Drop the players without a value from both.")
+    x, y = rankdata(x) - (len(x) + 1) / 2, rankdata(y) - (len(y) + 1) / 2
+    scale = np.sqrt((x @ x) * (y @ y))
+    return float(x @ y / scale) if scale > 0 else float("nan")
+
+
+def relative_spearman(values_by_step: ArrayLike) -> FloatArray:
+    """Relative Spearman index (paper, "Sample Efficiency"): Spearman between each step's values and the next's.
+
+    `values_by_step` is (steps, n), each step estimated from more evaluations; returns (steps - 1,).
+    """
+    steps = _runs("values_by_step", values_by_step)
+    return np.array([spearman(now, later) for now, later in pairwise(steps)])
+
+
+def consistent(values_by_run: ArrayLike, k: int | float, side: str = "top") -> float:
+    """Share of the k players with the highest (lowest) values that every run agrees on (paper, Fig. top-k).
+
+    Parameters
+    ----------
+    values_by_run : (runs, n)
+    k : int or float
+        A number of players, or a share of them strictly between 0 and 1.
+    side : "top" or "bottom"
+
+    >>> consistent([[1, 2, 3, 4], [1, 4, 2, 3]], 2)
+    0.5
+    """
+    runs = _runs("values_by_run", values_by_run)
+    n = runs.shape[1]
+    if side not in ("top", "bottom"):
+        raise InvalidInput(f'`side` must be "top" or "bottom"; got {side!r}. Pass one of the two.')
+    if isinstance(k, (float, np.floating)) and 0 < k < 1:
+        k = max(1, round(k * n))
+    if isinstance(k, bool) or k != int(k) or not 1 <= k <= n:
+        raise InvalidInput(f"`k` must be a whole number from 1 to {n}, or a share strictly between 0 and 1; got {k!r}. Try 0.1.")
+    order = np.argsort(-runs if side == "top" else runs, axis=1, kind="stable")[:, : int(k)]
+    times = np.bincount(order.ravel(), minlength=n)
+    return float(np.count_nonzero(times == len(runs)) / k)
+
+
+def _runs(name: str, values: ArrayLike) -> FloatArray:
+    runs = np.asarray(values, dtype=np.float64)
+    if runs.ndim != 2 or runs.shape[0] < 2 or runs.shape[1] < 1:
+        raise InvalidInput(f"`{name}` must be 2-d, two runs or more by n players; got shape {runs.shape}. Stack the runs with np.stack.")
+    return runs

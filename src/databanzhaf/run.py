@@ -1,0 +1,328 @@
+"""The loop from a game to values; the one room that knows every other."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+
+import numpy as np
+
+from databanzhaf import chance, designs, estimators
+from databanzhaf.designs import Permutation
+from databanzhaf.errors import DesignMismatch, EvaluationFailed, InvalidInput, LedgerMismatch, check_count
+from databanzhaf.estimators import Estimator
+from databanzhaf.evaluators import Local
+from databanzhaf.ledger import Ledger
+from databanzhaf.notions import Banzhaf, LeastCore, LeaveOneOut, Notion, WeightedBanzhaf
+from databanzhaf.progress import progress_bar
+from databanzhaf.types import Design, Estimate, EvaluateBatch, Evaluations, Evaluator, FloatArray, Game, IntArray, TwoStepGame
+from databanzhaf.until import Condition, Progress
+
+_ESTIMATORS: dict[str, Estimator] = {
+    "exact": estimators.Exact(),
+    "reuse": estimators.Reuse(),
+    "marginal": estimators.Marginal(),
+    "permutation": estimators.Permutation(),
+    "group_testing": estimators.GroupTesting(),
+    "leave_one_out": estimators.LeaveOneOut(),
+    "least_core": estimators.LeastCore(),
+}
+# A batch is what kill -9 can cost: about this many seconds of work, and never more than this many cells of coalitions.
+_BATCH_SECONDS = 1.0
+_BATCH_CELLS = 1 << 26
+_LARGEST_BATCH = 1 << 15
+
+
+def value(
+    game: Game,
+    notion: Notion | None = None,
+    *,
+    estimator: str | Estimator = "auto",
+    budget: int = 2000,
+    repeats: int = 1,
+    seed: int = 0,
+    ledger: str | Path | Ledger | None = None,
+    evaluator: Evaluator | None = None,
+    until: Condition | None = None,
+    progress: bool = False,
+) -> Estimate:
+    """Give every player of a game its value.
+
+    Parameters
+    ----------
+    game : games.Table, games.Function, games.Learner, or your own
+    notion : by default Banzhaf()
+    estimator : str or estimator
+        "auto" takes "exact" when 2**n coalitions fit in the budget, "reuse" for Banzhaf values, "permutation" for the
+        other semivalues, "leave_one_out" and "least_core" for theirs. Also "marginal" and "group_testing", or an object such as
+        ``estimators.Permutation(truncation=0.01)``.
+    budget : int
+        Coalitions to evaluate; trainings are budget times repeats. Permutations are taken whole; leave-one-out
+        always takes its n + 1 and "exact" its 2**n.
+    repeats : int
+        Trainings of each coalition, with different keys; their utilities are averaged.
+    seed : int
+        Decides every coalition and every training, whatever the batch size, worker count or machine.
+    ledger : path or Ledger, optional
+        Where evaluations are kept. The same call again evaluates only what is missing; a larger budget, or more
+        repeats, continues the run.
+    evaluator : optional
+        ``evaluators.Processes(n_jobs=2)``; by default this process.
+    until : optional
+        A condition from `until` that may stop the run before the budget is spent.
+    progress : bool
+        Show a progress bar.
+
+    >>> from databanzhaf import games
+    >>> value(games.Table([0, 0, 0, 1])).values
+    array([0.5, 0.5])
+    """
+    notion = Banzhaf() if notion is None else notion
+    _check_game(game)
+    budget, repeats, seed = check_count("budget", budget), check_count("repeats", repeats), chance.check_seed(seed)
+    chosen = _choose(estimator, notion, game.n_players, budget)
+    design = chosen.design(notion, game.n_players, seed)
+    total = _affordable(design, budget)
+    with ExitStack() as stack:
+        store = ledger if isinstance(ledger, Ledger) else stack.enter_context(Ledger(ledger))
+        _warn_of_captured_variables(game, store)
+        store.bind(game.fingerprint(), designs.describe(design), seed=seed, stochastic=game.stochastic, players=game.players)
+        run = _Run(game, design, store, repeats, seed, total, chosen, notion)
+        run.complete(evaluator or Local(), until, progress)
+        return chosen(run.evaluations(), notion)
+
+
+def estimate(
+    source: str | Path | Ledger | Evaluations,
+    notion: Notion | None = None,
+    *,
+    estimator: str | Estimator = "auto",
+    game: Game | None = None,
+) -> Estimate:
+    """Read a run again for another notion, without a training.
+
+    Parameters
+    ----------
+    source : ledger's path, Ledger or Evaluations
+    notion : any that the run's design identifies (all semivalues from permutations); by default Banzhaf()
+    estimator : str or estimator
+        "auto" takes the one that belongs to the run's design.
+    game : optional
+        The same game with another metric: its utilities are computed from the outcomes that the ledger kept.
+    """
+    notion = Banzhaf() if notion is None else notion
+    evaluations = source if isinstance(source, Evaluations) else _read(source, game)
+    return _resolve(estimator, lambda: _natural(evaluations.design, notion))(evaluations, notion)
+
+
+class _Run:
+    """One call of `value`: the utilities so far, and what is missing."""
+
+    def __init__(
+        self, game: Game, design: Design, ledger: Ledger, repeats: int, seed: int, total: int, estimator: Estimator, notion: Notion
+    ) -> None:
+        self.game, self.design, self.ledger = game, design, ledger
+        self.repeats, self.seed, self.total = repeats, seed, total
+        self.estimator, self.notion = estimator, notion
+        known = ledger.utilities()[:total, :repeats]
+        self.utilities: FloatArray = np.full((total, repeats), np.nan)
+        self.utilities[: known.shape[0], : known.shape[1]] = known
+
+    def evaluations(self) -> Evaluations:
+        return _complete_rows(self.design, self.utilities, self.game.stochastic, self.game.players)
+
+    def complete(self, evaluator: Evaluator, until: Condition | None, progress: bool) -> None:
+        """Evaluate what is missing, checkpoint by checkpoint, until the condition holds."""
+        start = time.perf_counter()
+        reached: list[Estimate] = []
+        keep = self.ledger.keep == "outcomes"
+        if keep and not isinstance(self.game, TwoStepGame):
+            raise InvalidInput(f'keep="outcomes" needs a game that predicts, such as games.Learner; got {self.game!r}. Leave `keep` out.')
+        size = max(evaluator.workers, self.game.call_size or 1)
+        with ExitStack() as stack:
+            evaluate = stack.enter_context(evaluator.session(self.game, keep))
+            show = stack.enter_context(progress_bar(self.total * self.repeats)) if progress else None
+            for end in [self.total] if until is None else _checkpoints(self.design, self.total):
+                while len(pairs := self._missing(end)):
+                    low = 0
+                    while low < len(pairs):
+                        began = time.perf_counter()
+                        self._evaluate(pairs[low : low + size], evaluate)
+                        low += size
+                        size = self._next_size(size, time.perf_counter() - began, evaluator.workers)
+                        if show is not None:
+                            show(int(np.count_nonzero(~np.isnan(self.utilities))), reached)
+                        if until is not None and until(Progress(reached, time.perf_counter() - start)):
+                            return
+                if until is not None:
+                    reached.append(self.estimator(self.evaluations().before(end), self.notion))
+                    if until(Progress(reached, time.perf_counter() - start)):
+                        self.utilities[end:] = np.nan
+                        return
+
+    def _missing(self, end: int) -> IntArray:
+        """(index, repeat) pairs below `end` to evaluate next, int64 (k, 2)."""
+        part = self.utilities[:end]
+        if isinstance(self.design, Permutation) and self.design.truncation is not None:
+            indices = self.design.wave(part.mean(axis=1).reshape(-1, self.design.unit))
+            rows, columns = np.nonzero(np.isnan(part[indices]))
+            return np.column_stack([indices[rows], columns])
+        return np.argwhere(np.isnan(part)).astype(np.int64)
+
+    def _evaluate(self, pairs: IntArray, evaluate: EvaluateBatch) -> None:
+        indices, repeats = pairs.T
+        coalitions = self.design.coalitions(indices)
+        keys = chance.keys(self.seed, chance.TRAINING, indices, repeats)
+        batch = evaluate(coalitions, keys)
+        done = np.flatnonzero(~np.isnan(batch.utilities))
+        outcomes = None if batch.outcomes is None else [batch.outcomes[position] for position in done]
+        self.ledger.append(indices[done], repeats[done], batch.utilities[done], batch.seconds[done], outcomes)
+        self.utilities[indices[done], repeats[done]] = batch.utilities[done]
+        if batch.failure is not None:
+            at = batch.failure.position
+            error = EvaluationFailed(batch.failure.reason, int(indices[at]), int(repeats[at]), coalitions[at])
+            raise error from batch.failure.cause
+
+    def _next_size(self, size: int, seconds: float, workers: int) -> int:
+        """Twice as much if the batch was quick, half if it was slow; results do not depend on it."""
+        if seconds > 2 * _BATCH_SECONDS:
+            size //= 2
+        elif seconds < _BATCH_SECONDS / 2:
+            size *= 2
+        limit = min(_LARGEST_BATCH, max(1, _BATCH_CELLS // self.game.n_players))
+        return max(workers, self.game.call_size or 1, min(size, limit))
+
+
+def _check_game(game: object) -> None:
+    if not isinstance(game, Game):
+        raise InvalidInput(f"`game` must turn coalitions into utility; got {type(game).__name__}. Pass a databanzhaf.games object.")
+    check_count("game.n_players", game.n_players)
+
+
+def _choose(estimator: str | Estimator, notion: Notion, n_players: int, budget: int) -> Estimator:
+    def best() -> str:
+        if isinstance(notion, LeaveOneOut):
+            return "leave_one_out"
+        if n_players <= designs.exhaustive.LIMIT and 2**n_players <= budget:
+            return "exact"
+        if isinstance(notion, LeastCore):
+            return "least_core"
+        return "reuse" if isinstance(notion, (Banzhaf, WeightedBanzhaf)) else "permutation"
+
+    if isinstance(notion, type) or not isinstance(notion, Notion):
+        raise InvalidInput(
+            f"`notion` must be a value notion such as Banzhaf() or Shapley(), an instance; got {notion!r}. Add the brackets."
+        )
+    return _resolve(estimator, best)
+
+
+def _resolve(estimator: str | Estimator, best: Callable[[], str]) -> Estimator:
+    if not isinstance(estimator, str):
+        if isinstance(estimator, type) or not (callable(estimator) and hasattr(estimator, "design")):
+            raise InvalidInput(
+                f"`estimator` must be a name or an estimator object; got {estimator!r}. Names: auto, {', '.join(_ESTIMATORS)}."
+            )
+        return estimator
+    name = best() if estimator == "auto" else estimator
+    if name not in _ESTIMATORS:
+        raise InvalidInput(f'`estimator` must be "auto" or one of {", ".join(_ESTIMATORS)}; got {name!r}. Try "auto".')
+    return _ESTIMATORS[name]
+
+
+def _natural(design: Design, notion: Notion) -> str:
+    """The estimator that belongs to a design."""
+    if isinstance(design, Permutation) and isinstance(notion, LeastCore):
+        return "least_core"
+    made_for = {
+        designs.Coin: "reuse",
+        designs.Exhaustive: "exact",
+        designs.Paired: "marginal",
+        designs.Permutation: "permutation",
+        designs.GroupTesting: "group_testing",
+        designs.LeaveOneOut: "leave_one_out",
+        designs.Anchored: "least_core",
+    }
+    if type(design) not in made_for:
+        raise DesignMismatch(f"no estimator is known for {design!r}. Pass estimator=... yourself.")
+    return made_for[type(design)]
+
+
+def _affordable(design: Design, budget: int) -> int:
+    """How many indices the budget buys: all of a finite design, whole units of an endless one."""
+    if design.size is not None:
+        return design.size
+    total = budget // design.unit * design.unit
+    if not total:
+        raise InvalidInput(
+            f"`budget` must pay for {design.unit} coalitions that belong together in a {type(design).__name__} design; got {budget}. "
+            f"Pass budget={design.unit} or more."
+        )
+    return total
+
+
+def _checkpoints(design: Design, total: int) -> list[int]:
+    """Where to ask whether it is enough: 100 coalitions, then a quarter more each time, in whole units; then the end."""
+    if design.size is not None:
+        return [total]
+    marks, mark = [], 100.0
+    while mark < total:
+        marks.append(-(-int(mark) // design.unit) * design.unit)
+        mark *= 1.25
+    return sorted({mark for mark in marks if mark < total} | {total})
+
+
+def _complete_rows(design: Design, utilities: FloatArray, stochastic: bool, players: object) -> Evaluations:
+    """The coalitions that have all their repeats."""
+    complete = np.flatnonzero(~np.isnan(utilities).any(axis=1)).astype(np.int64)
+    return Evaluations(design, complete, utilities[complete], stochastic, players)  # type: ignore[arg-type]
+
+
+def _read(source: str | Path | Ledger, game: Game | None) -> Evaluations:
+    if isinstance(source, Ledger):
+        return _evaluations(source, game)
+    if not Path(source).is_file():
+        raise InvalidInput(f"there is no ledger at `{source}`. Give the path that was passed as ledger=... to databanzhaf.value.")
+    with Ledger(source) as ledger:
+        return _evaluations(ledger, game)
+
+
+def _evaluations(ledger: Ledger, game: Game | None) -> Evaluations:
+    if ledger.is_new:
+        raise InvalidInput(f"{ledger!r} holds no run yet. Pass it as ledger=... to databanzhaf.value first.")
+    score = None if game is None else _rescoring(ledger, game)
+    return _complete_rows(designs.restore(ledger.design), ledger.utilities(score), ledger.stochastic, ledger.players)
+
+
+def _rescoring(ledger: Ledger, game: Game) -> Callable[[bytes], float] | None:
+    """How the game scores the outcomes that the ledger kept; None if the ledger's own utilities are those."""
+    found, asked = ledger.game, game.fingerprint()
+    if found == asked:
+        return None
+    different = [name for name in dict.fromkeys([*found, *asked]) if name != "metric" and found.get(name) != asked.get(name)]
+    if different or not isinstance(game, TwoStepGame):
+        raise LedgerMismatch(
+            f"`game` may differ from the ledger's in its metric alone; it differs in {', '.join(different) or 'kind'}. "
+            "Pass the game that made the run, with another `scoring`."
+        )
+    two_step = game
+
+    def score(outcome: bytes) -> float:
+        utility = two_step.score(outcome)
+        if not np.isfinite(utility):
+            raise InvalidInput(f"the metric {asked.get('metric')} is {utility} for an outcome in the ledger. Choose another metric.")
+        return utility
+
+    return score
+
+
+def _warn_of_captured_variables(game: Game, ledger: Ledger) -> None:
+    captured = getattr(game, "captured", ())
+    if captured and ledger.path is not None:
+        warnings.warn(
+            f"the ledger knows this function by its name and code, and cannot see what it captures ({', '.join(captured)}). "
+            "When that changes, give the game a new name: games.Function(n, function, name=...).",
+            stacklevel=3,
+        )

@@ -1,0 +1,186 @@
+r"""The paper's theory in closed form: robustness of a semivalue, and how many samples suffice.
+
+All sums run in logs, so n = 100,000 is as exact as n = 10. With the size law
+:math:`g(k) = \binom{n-1}{k-1} w(k) / n` (`notion.weights(n)`) the paper's sums become
+
+.. math:: \binom{n-2}{k-1} (w(k) + w(k+1)) = n \frac{(n-k) g(k) + k\, g(k+1)}{n - 1}.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy.special import logsumexp
+
+from databanzhaf.errors import InvalidInput, check_count
+from databanzhaf.notions import Notion, SizeWeighted, log_binomial
+from databanzhaf.types import FloatArray
+
+_TABLE_LIMIT = 24
+
+
+def safety_margin(notion: Notion, n: int, tau: float = 1.0, log: bool = False) -> float:
+    r"""The smallest utility noise (l2 norm) that can reverse a pair which U tells apart by tau (Lemma 1).
+
+    .. math:: \tau \frac{\sum_k \binom{n-2}{k-1} (w(k) + w(k+1))}
+        {\sqrt{\sum_k \binom{n-2}{k-1} (w(k) + w(k+1))^2}}, \quad k = 1..n-1
+
+    >>> from databanzhaf import Banzhaf, LeaveOneOut
+    >>> safety_margin(Banzhaf(), 10), safety_margin(LeaveOneOut(), 10)
+    (16.0, 1.0)
+    """
+    log_f = _log_pair_weights(notion, n)
+    _check_positive("tau", tau)
+    log_choose = log_binomial(n - 2, np.arange(n - 1))
+    log_margin = math.log(tau) + logsumexp(log_choose + log_f) - 0.5 * logsumexp(log_choose + 2 * log_f)
+    return _answer("safety_margin", log_margin, n, log)
+
+
+def lipschitz(notion: Notion, n: int, log: bool = False) -> float:
+    r"""The smallest L with ``|phi(U) - phi(U')| <= L |U - U'|`` in l2: the norm of the semivalue's matrix.
+
+    .. math:: L^2 = \frac{2}{n^2} \sum_{k=1}^{n} \binom{n-1}{k-1} w(k)^2
+        + \frac{n-1}{n^2} \sum_{k=1}^{n-1} \binom{n-2}{k-1} (w(k+1) - w(k))^2
+
+    >>> from databanzhaf import Banzhaf
+    >>> lipschitz(Banzhaf(), 10)
+    0.0625
+    """
+    log_w = _log_normal_weights(notion, n)
+    terms = [math.log(2) + log_binomial(n - 1, np.arange(n)) + 2 * log_w]
+    if n > 1:
+        high = np.maximum(log_w[1:], log_w[:-1])
+        low = np.minimum(log_w[1:], log_w[:-1])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            # log |e^a - e^b|; both weights 0 or equal: log 0.
+            gap = np.where(high > low, high + np.log(-np.expm1(low - high)), -np.inf)
+        terms.append(math.log(n - 1) + log_binomial(n - 2, np.arange(n - 1)) + 2 * gap)
+    log_constant = 0.5 * float(logsumexp(np.concatenate(terms))) - math.log(n)
+    return _answer("lipschitz", log_constant, n, log)
+
+
+def samples_needed(n: int, epsilon: float, delta: float, norm: str = "inf", estimator: str = "reuse", *, noisy: bool = False) -> int:
+    r"""How many coalitions make every Banzhaf estimate epsilon-close with probability 1 - delta, for utilities in [0, 1].
+
+    `reuse` (Theorem 4): :math:`5 n \exp(-m \epsilon^2 / 32) \le \delta`; with `noisy` utilities (Theorem 6)
+    :math:`10 n \exp(-m \epsilon^2 / 128) \le \delta`, beside the error that `noise_floor` gives.
+    `marginal` (Theorem 3): 2 n pairs of evaluations by Hoeffding's inequality on [-1, 1],
+    :math:`2 n \exp(-m \epsilon^2 / 2) \le \delta` for each player's m pairs. (The paper's proof prints
+    exp(-2 m epsilon^2), which is the inequality for an interval of length 1, not 2.)
+    For the l2 norm epsilon becomes epsilon / sqrt(n). The count is one for `budget`.
+
+    >>> samples_needed(n=200, epsilon=0.1, delta=0.05)
+    31695
+    """
+    factor, rate, cost = _bound(n, norm, estimator, noisy)
+    _check_positive("epsilon", epsilon)
+    _check_share("delta", delta)
+    return math.ceil(math.log(factor / delta) / (rate * epsilon**2)) * cost
+
+
+def error_bound(n: int, m: int, delta: float, norm: str = "inf", estimator: str = "reuse", *, noisy: bool = False) -> float:
+    """The epsilon that `m` coalitions guarantee with probability 1 - delta: the inverse of `samples_needed`."""
+    factor, rate, cost = _bound(n, norm, estimator, noisy)
+    check_count("m", m)
+    _check_share("delta", delta)
+    if m < cost:
+        raise InvalidInput(f"`m` must pay for one sample of every player, {cost} coalitions; got {m}. Raise m.")
+    return math.sqrt(math.log(factor / delta) / (rate * (m // cost)))
+
+
+def noise_floor(n: int, gamma: float, norm: str = "inf") -> float:
+    """What utility noise of l2 norm `gamma` adds to the error of `reuse`, samples or no samples (Theorem 6)."""
+    _check_norm(norm)
+    check_count("n", n)
+    if gamma < 0:
+        raise InvalidInput(f"`gamma` must be 0 or more; got {gamma!r}. It is the norm of the noise.")
+    floor = gamma * math.exp2(1 - n / 2)
+    return floor * math.sqrt(n) if norm == "2" else floor
+
+
+def lower_bound(epsilon: float, delta: float) -> float:
+    """Evaluations that any Banzhaf estimator needs for an epsilon-close answer (Theorem 5): (1 - 2 delta) / (2 epsilon).
+
+    >>> lower_bound(0.01, 0.1)
+    40.0
+    """
+    if not 0 < epsilon < 1:
+        raise InvalidInput(f"`epsilon` must lie strictly between 0 and 1; got {epsilon!r}. Utilities are in [0, 1].")
+    if not 0 < delta < 0.5:
+        raise InvalidInput(f"`delta` must lie strictly between 0 and 1/2; got {delta!r}. Try 0.05.")
+    return (1 - 2 * delta) / (2 * epsilon)
+
+
+def worst_perturbation(notion: Notion, n: int, tau: float = 1.0) -> tuple[FloatArray, FloatArray]:
+    """The smallest noise that ties a pair: tables (U, U_hat), float64 (2**n,), for `games.Table`.
+
+    U tells players 0 and 1 apart by exactly tau at every size; U_hat gives them the same value, and its
+    distance to U is the safety margin. The noise is U's projection on the vector a with D(U) = a·U.
+    """
+    if check_count("n", n) > _TABLE_LIMIT:
+        raise InvalidInput(f"`n` must be at most {_TABLE_LIMIT}, since a table has 2**n entries; got {n}. Take a smaller n.")
+    weights = np.exp(_log_pair_weights(notion, n))
+    _check_positive("tau", tau)
+    position = np.arange(2**n)
+    apart = (position & 1) - (position >> 1 & 1)
+    size = np.bitwise_count(position).astype(np.int64)
+    direction = apart * weights[np.clip(size - 1, 0, n - 2)]
+    utility = np.where(apart > 0, tau, 0.0)
+    noise = -(direction @ utility) / (direction @ direction) * direction
+    return utility, utility + noise
+
+
+def _log_normal_weights(notion: Notion, n: int) -> FloatArray:
+    """Log of w(k), scaled so that sum C(n-1, k-1) w(k) = n."""
+    check_count("n", n)
+    if not isinstance(notion, SizeWeighted):
+        raise InvalidInput(f"`notion` must be a semivalue, with weights over sizes; got {notion!r}. Pass Banzhaf(), Shapley(), ...")
+    return notion.log_size_law(n) - log_binomial(n - 1, np.arange(n)) + math.log(n)
+
+
+def _log_pair_weights(notion: Notion, n: int) -> FloatArray:
+    """Log of w(k) + w(k+1), k = 1..n-1."""
+    if check_count("n", n) < 2:
+        raise InvalidInput("`n` must be 2 or more, since a margin is about pairs of players; got 1. Raise n.")
+    log_w = _log_normal_weights(notion, n)
+    return np.logaddexp(log_w[:-1], log_w[1:])
+
+
+def _bound(n: int, norm: str, estimator: str, noisy: bool) -> tuple[float, float, int]:
+    """(c, rate, cost) of the bound c exp(-rate m epsilon^2), one m costing `cost` coalitions."""
+    check_count("n", n)
+    _check_norm(norm)
+    if estimator == "reuse":
+        factor, rate, cost = (10.0 * n, 1 / 128, 1) if noisy else (5.0 * n, 1 / 32, 1)
+    elif estimator == "marginal" and not noisy:
+        factor, rate, cost = 2.0 * n, 1 / 2, 2 * n
+    else:
+        raise InvalidInput(
+            '`estimator` must be "reuse", or "marginal" without noise: the paper proves bounds for these; '
+            f"got {estimator!r}, noisy={noisy}. For other estimators read the standard errors."
+        )
+    return factor, rate / n if norm == "2" else rate, cost
+
+
+def _answer(name: str, log_value: float, n: int, log: bool) -> float:
+    if log:
+        return float(log_value)
+    if abs(log_value) > 700:
+        raise InvalidInput(f"`{name}` at n = {n} is exp({log_value:.6g}), beyond what a float64 holds. Pass log=True for its logarithm.")
+    return math.exp(log_value)
+
+
+def _check_norm(norm: str) -> None:
+    if norm not in ("inf", "2"):
+        raise InvalidInput(f'`norm` must be "inf" or "2"; got {norm!r}. "inf" bounds the worst player.')
+
+
+def _check_positive(name: str, value: float) -> None:
+    if not 0 < value < math.inf:
+        raise InvalidInput(f"`{name}` must be a positive number; got {value!r}. Try {name}=0.1.")
+
+
+def _check_share(name: str, value: float) -> None:
+    if not 0 < value < 1:
+        raise InvalidInput(f"`{name}` must lie strictly between 0 and 1; got {value!r}. Try {name}=0.05.")

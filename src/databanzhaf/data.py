@@ -25,7 +25,7 @@ class Dataset:
         Then the players are the groups, in sorted order, not the rows.
 
     >>> data = Dataset([[0.0], [1.0], [2.0]], ["a", "b", "b"], [[0.5]], ["a"], groups=["x", "x", "y"])
-    >>> data.n_players, list(data.players)
+    >>> data.n_players, data.players
     (2, ['x', 'y'])
     """
 
@@ -141,7 +141,7 @@ def _factorise(groups: Any, n_rows: int) -> tuple[Labels, IntArray]:
         names, which = np.unique(column, return_inverse=True)
     except TypeError as error:
         raise InvalidInput("`groups` must be all numbers or all strings; got a mixture. Convert with groups.astype(str).") from error
-    return list(names), which.astype(np.int64)
+    return names.tolist(), which.astype(np.int64)
 
 
 def _feed(digest: Any, part: Any) -> None:

@@ -21,13 +21,17 @@ _TABLE_LIMIT = 24
 
 
 def safety_margin(notion: Notion, n: int, tau: float = 1.0, log: bool = False) -> float:
-    r"""The smallest utility noise (l2 norm) that can reverse a pair which U tells apart by tau (Lemma 1).
+    r"""How much utility noise (l2 norm) a semivalue's ranking survives: the paper's safety margin (Lemma 1).
 
     .. math:: \tau \frac{\sum_k \binom{n-2}{k-1} (w(k) + w(k+1))}
         {\sqrt{\sum_k \binom{n-2}{k-1} (w(k) + w(k+1))^2}}, \quad k = 1..n-1
 
+    This is the lemma as printed. Its proof counts the squared norm of the vector a with D(U) = a·U once for each S, but
+    a has two entries for each S, at S + i and at S + j. So the smallest noise that ties a pair which U tells apart by tau
+    is this margin divided by sqrt(2), for every semivalue alike; comparisons between semivalues are not touched.
+
     >>> from databanzhaf import Banzhaf, LeaveOneOut
-    >>> safety_margin(Banzhaf(), 10), safety_margin(LeaveOneOut(), 10)
+    >>> round(safety_margin(Banzhaf(), 10), 9), round(safety_margin(LeaveOneOut(), 10), 9)
     (16.0, 1.0)
     """
     log_f = _log_pair_weights(notion, n)
@@ -44,7 +48,7 @@ def lipschitz(notion: Notion, n: int, log: bool = False) -> float:
         + \frac{n-1}{n^2} \sum_{k=1}^{n-1} \binom{n-2}{k-1} (w(k+1) - w(k))^2
 
     >>> from databanzhaf import Banzhaf
-    >>> lipschitz(Banzhaf(), 10)
+    >>> round(lipschitz(Banzhaf(), 10), 9)
     0.0625
     """
     log_w = _log_normal_weights(notion, n)
@@ -60,18 +64,20 @@ def lipschitz(notion: Notion, n: int, log: bool = False) -> float:
     return _answer("lipschitz", log_constant, n, log)
 
 
-def samples_needed(n: int, epsilon: float, delta: float, norm: str = "inf", estimator: str = "reuse", *, noisy: bool = False) -> int:
+def samples_needed(
+    n: int, epsilon: float, delta: float, norm: str | float = "inf", estimator: str = "reuse", *, noisy: bool = False
+) -> int:
     r"""How many coalitions make every Banzhaf estimate epsilon-close with probability 1 - delta, for utilities in [0, 1].
 
     `reuse` (Theorem 4): :math:`5 n \exp(-m \epsilon^2 / 32) \le \delta`; with `noisy` utilities (Theorem 6)
     :math:`10 n \exp(-m \epsilon^2 / 128) \le \delta`, beside the error that `noise_floor` gives.
-    `marginal` (Theorem 3): 2 n pairs of evaluations by Hoeffding's inequality on [-1, 1],
-    :math:`2 n \exp(-m \epsilon^2 / 2) \le \delta` for each player's m pairs. (The paper's proof prints
-    exp(-2 m epsilon^2), which is the inequality for an interval of length 1, not 2.)
-    For the l2 norm epsilon becomes epsilon / sqrt(n). The count is one for `budget`.
+    `marginal` (Theorem 3): m pairs for each of the n players, 2 n m coalitions, by Hoeffding's inequality on
+    [-1, 1], :math:`2 n \exp(-m \epsilon^2 / 2) \le \delta`. (The paper's proof prints exp(-2 m epsilon^2), the inequality
+    for an interval of length 1; a marginal contribution lies in one of length 2.)
+    For ``norm="l2"`` epsilon becomes epsilon / sqrt(n). The answer counts coalitions, as `budget` does.
 
     >>> samples_needed(n=200, epsilon=0.1, delta=0.05)
-    31695
+    31692
     """
     factor, rate, cost = _bound(n, norm, estimator, noisy)
     _check_positive("epsilon", epsilon)
@@ -79,7 +85,7 @@ def samples_needed(n: int, epsilon: float, delta: float, norm: str = "inf", esti
     return math.ceil(math.log(factor / delta) / (rate * epsilon**2)) * cost
 
 
-def error_bound(n: int, m: int, delta: float, norm: str = "inf", estimator: str = "reuse", *, noisy: bool = False) -> float:
+def error_bound(n: int, m: int, delta: float, norm: str | float = "inf", estimator: str = "reuse", *, noisy: bool = False) -> float:
     """The epsilon that `m` coalitions guarantee with probability 1 - delta: the inverse of `samples_needed`."""
     factor, rate, cost = _bound(n, norm, estimator, noisy)
     check_count("m", m)
@@ -89,14 +95,13 @@ def error_bound(n: int, m: int, delta: float, norm: str = "inf", estimator: str 
     return math.sqrt(math.log(factor / delta) / (rate * (m // cost)))
 
 
-def noise_floor(n: int, gamma: float, norm: str = "inf") -> float:
+def noise_floor(n: int, gamma: float, norm: str | float = "inf") -> float:
     """What utility noise of l2 norm `gamma` adds to the error of `reuse`, samples or no samples (Theorem 6)."""
-    _check_norm(norm)
     check_count("n", n)
     if gamma < 0:
         raise InvalidInput(f"`gamma` must be 0 or more; got {gamma!r}. It is the norm of the noise.")
     floor = gamma * math.exp2(1 - n / 2)
-    return floor * math.sqrt(n) if norm == "2" else floor
+    return floor * math.sqrt(n) if _is_l2(norm) else floor
 
 
 def lower_bound(epsilon: float, delta: float) -> float:
@@ -113,10 +118,11 @@ def lower_bound(epsilon: float, delta: float) -> float:
 
 
 def worst_perturbation(notion: Notion, n: int, tau: float = 1.0) -> tuple[FloatArray, FloatArray]:
-    """The smallest noise that ties a pair: tables (U, U_hat), float64 (2**n,), for `games.Table`.
+    """The worst noise at the safety margin: tables (U, U_hat), float64 (2**n,), for `games.Table`.
 
-    U tells players 0 and 1 apart by exactly tau at every size; U_hat gives them the same value, and its
-    distance to U is the safety margin. The noise is U's projection on the vector a with D(U) = a·U.
+    U tells players 0 and 1 apart by exactly tau at every size. U_hat lies at the safety margin from U, in the direction
+    that costs the pair most, and reverses it. At 1 / sqrt(2) of that distance the two tie (see `safety_margin`): no
+    shorter noise does so.
     """
     if check_count("n", n) > _TABLE_LIMIT:
         raise InvalidInput(f"`n` must be at most {_TABLE_LIMIT}, since a table has 2**n entries; got {n}. Take a smaller n.")
@@ -127,8 +133,8 @@ def worst_perturbation(notion: Notion, n: int, tau: float = 1.0) -> tuple[FloatA
     size = np.bitwise_count(position).astype(np.int64)
     direction = apart * weights[np.clip(size - 1, 0, n - 2)]
     utility = np.where(apart > 0, tau, 0.0)
-    noise = -(direction @ utility) / (direction @ direction) * direction
-    return utility, utility + noise
+    tie = -(direction @ utility) / (direction @ direction) * direction
+    return utility, utility + math.sqrt(2) * tie
 
 
 def _log_normal_weights(notion: Notion, n: int) -> FloatArray:
@@ -147,10 +153,9 @@ def _log_pair_weights(notion: Notion, n: int) -> FloatArray:
     return np.logaddexp(log_w[:-1], log_w[1:])
 
 
-def _bound(n: int, norm: str, estimator: str, noisy: bool) -> tuple[float, float, int]:
+def _bound(n: int, norm: str | float, estimator: str, noisy: bool) -> tuple[float, float, int]:
     """(c, rate, cost) of the bound c exp(-rate m epsilon^2), one m costing `cost` coalitions."""
     check_count("n", n)
-    _check_norm(norm)
     if estimator == "reuse":
         factor, rate, cost = (10.0 * n, 1 / 128, 1) if noisy else (5.0 * n, 1 / 32, 1)
     elif estimator == "marginal" and not noisy:
@@ -160,7 +165,7 @@ def _bound(n: int, norm: str, estimator: str, noisy: bool) -> tuple[float, float
             '`estimator` must be "reuse", or "marginal" without noise: the paper proves bounds for these; '
             f"got {estimator!r}, noisy={noisy}. For other estimators read the standard errors."
         )
-    return factor, rate / n if norm == "2" else rate, cost
+    return factor, rate / n if _is_l2(norm) else rate, cost
 
 
 def _answer(name: str, log_value: float, n: int, log: bool) -> float:
@@ -171,9 +176,12 @@ def _answer(name: str, log_value: float, n: int, log: bool) -> float:
     return math.exp(log_value)
 
 
-def _check_norm(norm: str) -> None:
-    if norm not in ("inf", "2"):
-        raise InvalidInput(f'`norm` must be "inf" or "2"; got {norm!r}. "inf" bounds the worst player.')
+def _is_l2(norm: str | float) -> bool:
+    if norm in ("inf", math.inf):
+        return False
+    if norm in ("l2", "2", 2):
+        return True
+    raise InvalidInput(f'`norm` must be "inf" or "l2"; got {norm!r}. "inf" bounds the worst player.')
 
 
 def _check_positive(name: str, value: float) -> None:

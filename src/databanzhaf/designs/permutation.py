@@ -60,7 +60,7 @@ class Permutation:
         chains = np.array(chains)
         if self.truncation is None:
             return chains, self._first_gap(chains)
-        reached: BoolArray = np.asarray(np.logical_and.accumulate(~np.isnan(chains), axis=1))
+        reached = np.cumsum(np.isnan(chains), axis=1) == 0
         with np.errstate(invalid="ignore"):
             near = reached & (np.abs(chains - chains[:, -1:]) <= self.truncation)
         stopped, first = near.any(axis=1), near.argmax(axis=1)

@@ -1,0 +1,70 @@
+"""Rooms exchange frozen values: each may import only the rooms below it."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parents[1] / "src" / "databanzhaf"
+PACKAGE = "databanzhaf"
+# Who may import whom. A room may always import its own files.
+GROUND = {"errors", "types", "_version"}
+ALLOWED = {
+    "_version": set(),
+    "errors": set(),
+    "types": {"errors"},
+    "chance": GROUND,
+    "data": GROUND,
+    "notions": GROUND,
+    "ranking": GROUND,
+    "designs": GROUND | {"chance"},
+    "games": GROUND | {"chance", "data"},
+    "evaluators": GROUND,
+    "ledger": GROUND,
+    "estimators": GROUND | {"designs", "notions"},
+    "theory": GROUND | {"notions"},
+    "until": GROUND | {"ranking"},
+    "progress": GROUND | {"ranking"},
+    "run": GROUND | {"chance", "designs", "estimators", "evaluators", "ledger", "notions", "progress", "until"},
+}
+
+
+def room(path):
+    return path.relative_to(SOURCE).parts[0].removesuffix(".py")
+
+
+def imported_rooms(path):
+    for node in ast.walk(ast.parse(path.read_text())):
+        names = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module == PACKAGE:
+            names = [f"{PACKAGE}.{alias.name}" for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names = [node.module]
+        for name in names:
+            if name.startswith(PACKAGE + "."):
+                yield name.split(".")[1]
+
+
+FILES = sorted(path for path in SOURCE.rglob("*.py") if path != SOURCE / "__init__.py")
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_a_room_imports_only_what_is_below_it(path):
+    here = room(path)
+    assert set(imported_rooms(path)) <= ALLOWED[here] | {here}
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_a_module_is_at_most_400_lines(path):
+    assert len(path.read_text().splitlines()) <= 400
+
+
+def test_import_needs_no_heavy_or_optional_package():
+    import subprocess
+    import sys
+
+    heavy = ["sklearn", "pandas", "torch", "rich", "joblib", "numba", "matplotlib"]
+    script = f"import databanzhaf, sys; print([name for name in {heavy} if name in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.strip() == "[]"

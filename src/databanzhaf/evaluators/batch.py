@@ -30,7 +30,9 @@ def evaluate(game: Game, coalitions: BoolArray, keys: KeyArray, keep_outcomes: b
         except InvalidInput:
             raise
         except Exception as error:  # any error of the user's model, raised again with its index
-            failure = Failure(low, f"{type(error).__name__}: {error}", error)
+            many = len(keys[rows])
+            whose = "" if many == 1 else f", in a call with {many} coalitions of which this is the first"
+            failure = Failure(low, f"{type(error).__name__}: {str(error).rstrip('.')}{whose}", error)
             break
         if scores.shape != (len(keys[rows]),):
             raise InvalidInput(

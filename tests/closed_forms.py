@@ -111,6 +111,6 @@ def noisy_additive(n=10, noise=0.3):
     weights = np.linspace(-0.5, 1.0, n)
 
     def function(coalitions, keys):
-        return coalitions @ weights + noise * ndtri(db.chance.uniform(keys, 1)[:, 0] + 2.0**-54)
+        return np.where(coalitions, weights, 0).sum(axis=1) + noise * ndtri(db.chance.uniform(keys, 1)[:, 0] + 2.0**-54)
 
     return db.games.Function(n, function, stochastic=True, name=f"noisy additive {n} {noise}"), weights

@@ -9,8 +9,9 @@ evaluations(idx, rep, utility, seconds)
 outcomes(idx, rep, outcome)
     The packed predictions, with ``keep="outcomes"``.
 
-Each batch is one transaction in write-ahead mode, so that kill -9 loses at most the batch in flight. The
-connection holds the file exclusively: a second process is refused, not interleaved.
+Each batch is one transaction in write-ahead mode, so that kill -9 loses at most the batch in flight. A run
+holds a lock beside the file (``run.db.lock``), which the system frees when the process ends, however it ends: a second
+run on the same file is refused, while readers may look at any time.
 """
 
 from __future__ import annotations
@@ -21,13 +22,16 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from databanzhaf._version import __version__
 from databanzhaf.errors import InvalidInput, LedgerBusy, LedgerFailed, LedgerMismatch
 from databanzhaf.types import FloatArray, IntArray, Labels
+
+if TYPE_CHECKING:
+    from filelock import BaseFileLock
 
 _SCHEMA = """
 CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -57,8 +61,9 @@ class Ledger:
             raise InvalidInput(f'`keep` must be "utilities" or "outcomes"; got {keep!r}. Outcomes let you change the metric later.')
         self.path = None if path is None else Path(path)
         self._asked_keep = keep
+        self._lock: BaseFileLock | None = None
         with self._translated():
-            self._connection = sqlite3.connect(":memory:" if self.path is None else self.path, timeout=0.2, isolation_level=None)
+            self._connection = sqlite3.connect(":memory:" if self.path is None else self.path, timeout=10, isolation_level=None)
         try:
             self._open()
         except Exception:
@@ -67,14 +72,10 @@ class Ledger:
 
     def _open(self) -> None:
         with self._translated():
-            self._connection.execute("PRAGMA locking_mode = EXCLUSIVE")
             [(identity,)] = self._connection.execute("PRAGMA application_id")
             [(tables,)] = self._connection.execute("SELECT count(*) FROM sqlite_master")
             if tables and identity != _APPLICATION_ID:
                 raise LedgerFailed(f"`{self.path}` is a SQLite file, but not a ledger. Give another path.")
-            self._connection.execute("PRAGMA journal_mode = WAL")
-            self._connection.execute("BEGIN IMMEDIATE")  # takes the exclusive lock now, not at the first batch
-            self._connection.execute("COMMIT")
             if not tables:
                 return
             [(version,)] = self._connection.execute("PRAGMA user_version")
@@ -92,13 +93,30 @@ class Ledger:
         try:
             yield
         except sqlite3.OperationalError as error:
-            if "locked" in str(error):
-                raise LedgerBusy(f"`{self.path}` is open in another process. Wait until it ends, or give another path.") from error
             raise LedgerFailed(
                 f"`{self.path}` cannot be used ({error}). Check the folder, its permissions and the free disk space."
             ) from error
         except sqlite3.DatabaseError as error:
             raise LedgerFailed(f"`{self.path}` is not a ledger ({error}). Give another path.") from error
+
+    def _claim(self) -> None:
+        """Become the one run that writes to the file."""
+        if self.path is None or self._lock is not None:
+            return
+        from filelock import FileLock, Timeout
+
+        lock = FileLock(f"{self.path}.lock", timeout=0)
+        try:
+            lock.acquire()
+        except Timeout as error:
+            raise LedgerBusy(
+                f"another process is running on the ledger `{self.path}`. Wait until it ends, or give another path."
+            ) from error
+        except OSError as error:
+            raise LedgerFailed(f"`{self.path}.lock` cannot be written ({error}). Check the folder's permissions.") from error
+        self._lock = lock
+        with self._translated():
+            self._connection.execute("PRAGMA journal_mode = WAL")
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
@@ -155,6 +173,7 @@ class Ledger:
 
     def bind(self, game: dict[str, str], design: dict[str, Any], *, seed: int, stochastic: bool, players: Labels | None = None) -> None:
         """Begin a run, or make sure that the run in this ledger is this one; `LedgerMismatch` shows both sides."""
+        self._claim()
         asked = {"game": game, "design": json.loads(json.dumps(design)), "seed": seed}
         if self.is_new:
             names = None if players is None else [_plain(name) for name in players]
@@ -236,6 +255,9 @@ class Ledger:
     def close(self) -> None:
         """Close the file; what was appended is on disk already."""
         self._connection.close()
+        if self._lock is not None:
+            self._lock.release()
+            self._lock = None
 
     def __enter__(self) -> Self:
         return self

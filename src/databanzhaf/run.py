@@ -141,18 +141,21 @@ class _Run:
         keep = self.ledger.keep == "outcomes"
         if keep and not isinstance(self.game, TwoStepGame):
             raise InvalidInput(f'keep="outcomes" needs a game that predicts, such as games.Learner; got {self.game!r}. Leave `keep` out.')
-        size = max(evaluator.workers, self.game.call_size or 1)
+        smallest = size = evaluator.workers * (self.game.call_size or 1)
         with ExitStack() as stack:
             evaluate = stack.enter_context(evaluator.session(self.game, keep))
             show = stack.enter_context(progress_bar(self.total * self.repeats)) if progress else None
             for end in [self.total] if until is None else _checkpoints(self.design, self.total):
                 while len(pairs := self._missing(end)):
+                    calls = self._calls(pairs)
                     low = 0
                     while low < len(pairs):
                         began = time.perf_counter()
-                        self._evaluate(pairs[low : low + size], evaluate)
-                        low += size
-                        size = self._next_size(size, time.perf_counter() - began, evaluator.workers)
+                        high = _cut(calls, low, low + size, len(pairs))
+                        inside = calls[np.searchsorted(calls, low, "right") : np.searchsorted(calls, high)]
+                        self._evaluate(pairs[low:high], np.concatenate([[low], inside]) - low, evaluate)
+                        low = high
+                        size = max(smallest, self._next_size(size, time.perf_counter() - began))
                         if show is not None:
                             show(int(np.count_nonzero(~np.isnan(self.utilities))), reached)
                         if until is not None and until(Progress(reached, time.perf_counter() - start)):
@@ -172,11 +175,18 @@ class _Run:
             return np.column_stack([indices[rows], columns])
         return np.argwhere(np.isnan(part)).astype(np.int64)
 
-    def _evaluate(self, pairs: IntArray, evaluate: EvaluateBatch) -> None:
+    def _calls(self, pairs: IntArray) -> IntArray:
+        """Positions in `pairs` at which a new call of the game begins: at multiples of its call size."""
+        if self.game.call_size is None:
+            return np.empty(0, dtype=np.int64)
+        block = (pairs[:, 0] * self.repeats + pairs[:, 1]) // self.game.call_size
+        return np.flatnonzero(np.diff(block)).astype(np.int64) + 1
+
+    def _evaluate(self, pairs: IntArray, starts: IntArray, evaluate: EvaluateBatch) -> None:
         indices, repeats = pairs.T
         coalitions = self.design.coalitions(indices)
         keys = chance.keys(self.seed, chance.TRAINING, indices, repeats)
-        batch = evaluate(coalitions, keys)
+        batch = evaluate(coalitions, keys, starts)
         done = np.flatnonzero(~np.isnan(batch.utilities))
         outcomes = None if batch.outcomes is None else [batch.outcomes[position] for position in done]
         self.ledger.append(indices[done], repeats[done], batch.utilities[done], batch.seconds[done], outcomes)
@@ -186,14 +196,24 @@ class _Run:
             error = EvaluationFailed(batch.failure.reason, int(indices[at]), int(repeats[at]), coalitions[at])
             raise error from batch.failure.cause
 
-    def _next_size(self, size: int, seconds: float, workers: int) -> int:
+    def _next_size(self, size: int, seconds: float) -> int:
         """Twice as much if the batch was quick, half if it was slow; results do not depend on it."""
         if seconds > 2 * _BATCH_SECONDS:
             size //= 2
         elif seconds < _BATCH_SECONDS / 2:
             size *= 2
         limit = min(_LARGEST_BATCH, max(1, _BATCH_CELLS // self.game.n_players))
-        return max(workers, self.game.call_size or 1, min(size, limit))
+        return min(size, limit)
+
+
+def _cut(calls: IntArray, low: int, high: int, end: int) -> int:
+    """The last call boundary up to `high`, but at least one call beyond `low`."""
+    if high >= end or not len(calls):
+        return min(high, end)
+    after = int(np.searchsorted(calls, high, side="right"))
+    if after and calls[after - 1] > low:
+        return int(calls[after - 1])
+    return int(calls[after]) if after < len(calls) else end
 
 
 def _check_game(game: object) -> None:

@@ -29,7 +29,8 @@ BLOCK_CELLS = 1 << 22
 class Game(Protocol):
     """Turns coalitions into utility.
 
-    `call_size` is the number of coalitions one call should carry, None for as many as there are.
+    `call_size` is the number of coalitions one call carries, None for as many as there are. Calls are cut at multiples of
+    it, so that a game whose rounding depends on the batch gives the same bits for every worker count and after a restart.
     `players` are the user's own names of the players, None for 0..n-1.
     """
 
@@ -83,7 +84,8 @@ class Batch:
     failure: Failure | None = None
 
 
-EvaluateBatch: TypeAlias = Callable[[BoolArray, KeyArray], Batch]
+# (coalitions, keys, the positions at which calls of the game begin) → Batch
+EvaluateBatch: TypeAlias = Callable[[BoolArray, KeyArray, IntArray], Batch]
 
 
 class Evaluator(Protocol):

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import time
+from itertools import pairwise
 
 import numpy as np
 
 from databanzhaf.errors import InvalidInput
-from databanzhaf.types import Batch, BoolArray, Failure, Game, KeyArray, TwoStepGame
+from databanzhaf.types import Batch, BoolArray, Failure, Game, IntArray, KeyArray, TwoStepGame
 
 
-def evaluate(game: Game, coalitions: BoolArray, keys: KeyArray, keep_outcomes: bool = False) -> Batch:
-    """Evaluate in calls of `game.call_size`; stop at the first failure and keep what came before it."""
+def evaluate(game: Game, coalitions: BoolArray, keys: KeyArray, starts: IntArray, keep_outcomes: bool = False) -> Batch:
+    """Evaluate in calls that begin at `starts`; stop at the first failure and keep what came before it."""
     m = len(coalitions)
     utilities, seconds = np.full(m, np.nan), np.zeros(m)
     outcomes: list[bytes | None] | None = [None] * m if keep_outcomes else None
-    step = game.call_size or max(1, m)
     failure = None
-    for low in range(0, m, step):
-        rows = slice(low, low + step)
+    for low, high in pairwise([*starts.tolist(), m]):
+        rows = slice(low, high)
         start = time.perf_counter()
         try:
             if outcomes is None:

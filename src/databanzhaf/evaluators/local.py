@@ -21,4 +21,4 @@ class Local:
         from threadpoolctl import threadpool_limits
 
         with threadpool_limits(limits=1):
-            yield lambda coalitions, keys: evaluate(game, coalitions, keys, keep_outcomes)
+            yield lambda coalitions, keys, starts: evaluate(game, coalitions, keys, starts, keep_outcomes)

@@ -10,7 +10,7 @@ import numpy as np
 
 from databanzhaf.errors import check_count
 from databanzhaf.evaluators.batch import evaluate, join
-from databanzhaf.types import Batch, BoolArray, EvaluateBatch, Failure, Game, KeyArray
+from databanzhaf.types import Batch, BoolArray, EvaluateBatch, Failure, Game, IntArray, KeyArray
 
 # More pieces than workers even out slow coalitions; each costs about a millisecond to send.
 _PIECES_PER_WORKER = 4
@@ -35,19 +35,23 @@ class Processes:
 
         with parallel_config("loky", n_jobs=self.n_jobs, inner_max_num_threads=1), Parallel(batch_size=1) as pool:
 
-            def run(coalitions: BoolArray, keys: KeyArray) -> Batch:
-                pieces = min(len(keys), self.n_jobs * _PIECES_PER_WORKER)
-                cuts = zip(np.array_split(coalitions, pieces), np.array_split(keys, pieces), strict=True)
-                return join(pool(delayed(_in_worker)(game, *cut, keep_outcomes) for cut in cuts))
+            def run(coalitions: BoolArray, keys: KeyArray, starts: IntArray) -> Batch:
+                pieces = np.array_split(starts, min(len(starts), self.n_jobs * _PIECES_PER_WORKER))
+                ends = [int(piece[0]) for piece in pieces[1:]] + [len(keys)]
+                tasks = (
+                    delayed(_in_worker)(game, coalitions[piece[0] : end], keys[piece[0] : end], piece - piece[0], keep_outcomes)
+                    for piece, end in zip(pieces, ends, strict=True)
+                )
+                return join(pool(tasks))
 
             yield run
 
 
-def _in_worker(game: Game, coalitions: BoolArray, keys: KeyArray, keep_outcomes: bool) -> Batch:
+def _in_worker(game: Game, coalitions: BoolArray, keys: KeyArray, starts: IntArray, keep_outcomes: bool) -> Batch:
     from threadpoolctl import threadpool_limits
 
     with threadpool_limits(limits=1):
-        batch = evaluate(game, coalitions, keys, keep_outcomes)
+        batch = evaluate(game, coalitions, keys, starts, keep_outcomes)
     if batch.failure is None:
         return batch
     # A user's exception need not survive pickling; its text does.

@@ -21,6 +21,9 @@ class Function:
     uint64 `keys[j]` alone (`np.random.default_rng(int(key))`, or `databanzhaf.chance`), so that it is the
     same on every machine.
 
+    Rows must not influence each other. A call carries `call_size` coalitions, cut at multiples of it: raise it for a
+    function that is fast on many at once, lower it for one that takes minutes.
+
     A ledger knows the function by `name`, or else by its qualified name and code. Values that it captures (a
     closure, a global, a bound object) are not seen: **when those change, give a new `name`**.
 
@@ -28,8 +31,6 @@ class Function:
     >>> majority.utility(np.array([[True, True, False]]), np.zeros(1, np.uint64))
     array([1.])
     """
-
-    call_size = None
 
     def __init__(
         self,
@@ -39,6 +40,7 @@ class Function:
         stochastic: bool = False,
         name: str | None = None,
         players: Labels | None = None,
+        call_size: int = 16,
     ) -> None:
         self.n_players = check_count("n_players", n_players)
         if not callable(function):
@@ -49,6 +51,7 @@ class Function:
         self.stochastic = stochastic
         self.name = name
         self.players = players
+        self.call_size = check_count("call_size", call_size)
 
     def utility(self, coalitions: BoolArray, keys: KeyArray) -> FloatArray:
         answer = self.function(coalitions, keys) if self.stochastic else self.function(coalitions)

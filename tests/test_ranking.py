@@ -1,0 +1,50 @@
+import numpy as np
+import pytest
+from scipy.stats import spearmanr
+
+import databanzhaf as db
+from databanzhaf import ranking
+
+
+def test_spearman_equals_scipys(rng):
+    for _ in range(20):
+        a, b = rng.integers(0, 6, size=(2, 30))
+        assert ranking.spearman(a, b) == pytest.approx(spearmanr(a, b).statistic)
+    assert ranking.spearman([1, 2, 3], [3, 2, 1]) == -1
+    assert np.isnan(ranking.spearman([1, 1, 1], [1, 2, 3]))
+    assert np.isnan(ranking.spearman([1], [2]))
+
+
+def test_relative_spearman_compares_neighbours(rng):
+    steps = rng.normal(size=(5, 12))
+    expected = [spearmanr(steps[i], steps[i + 1]).statistic for i in range(4)]
+    np.testing.assert_allclose(ranking.relative_spearman(steps), expected)
+
+
+def test_consistent_is_the_share_in_every_runs_top(rng):
+    values = rng.normal(size=(4, 50))
+    for k in (1, 5, 20, 50):
+        top = set.intersection(*({int(i) for i in np.argsort(run)[-k:]} for run in values))
+        bottom = set.intersection(*({int(i) for i in np.argsort(run)[:k]} for run in values))
+        assert ranking.consistent(values, k) == len(top) / k
+        assert ranking.consistent(values, k, side="bottom") == len(bottom) / k
+    assert ranking.consistent(values, 0.1) == ranking.consistent(values, 5)
+    assert ranking.consistent(np.tile(values[0], (3, 1)), 7) == 1
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: ranking.spearman([1, 2], [1, 2, 3]),
+        lambda: ranking.spearman([1, np.nan], [1, 2]),
+        lambda: ranking.consistent([[1, 2]], 1),
+        lambda: ranking.consistent([[1, 2], [1, 2]], 3),
+        lambda: ranking.consistent([[1, 2], [1, 2]], 0),
+        lambda: ranking.consistent([[1, 2], [1, 2]], 1.5),
+        lambda: ranking.consistent([[1, 2], [1, 2]], 1, side="left"),
+        lambda: ranking.relative_spearman([1, 2, 3]),
+    ],
+)
+def test_bad_input_is_refused(call):
+    with pytest.raises(db.InvalidInput):
+        call()

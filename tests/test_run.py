@@ -1,0 +1,206 @@
+import numpy as np
+import pytest
+
+import databanzhaf as db
+from databanzhaf import run
+from tests import closed_forms
+
+
+@pytest.mark.parametrize(
+    ("notion", "n", "budget", "chosen"),
+    [
+        (db.Banzhaf(), 10, 2000, "exact"),
+        (db.Banzhaf(), 11, 2000, "reuse"),
+        (db.Banzhaf(), 2000, 2000, "reuse"),
+        (db.WeightedBanzhaf(0.3), 20, 2000, "reuse"),
+        (db.Shapley(), 10, 1024, "exact"),
+        (db.Shapley(), 10, 1023, "permutation"),
+        (db.Beta(16, 1), 30, 2000, "permutation"),
+        (db.Semivalue(lambda n: np.zeros(n)), 30, 2000, "permutation"),
+        (db.LeaveOneOut(), 5, 2000, "leave_one_out"),
+        (db.LeaveOneOut(), 500, 10, "leave_one_out"),
+        (db.LeastCore(), 8, 2000, "exact"),
+        (db.LeastCore(), 20, 100, "least_core"),
+    ],
+    ids=lambda x: getattr(x, "name", str(x)),
+)
+def test_auto_takes_the_papers_best(notion, n, budget, chosen):
+    game = db.games.Function(n, lambda c: c.mean(axis=1), name="mean")
+    assert db.value(game, notion, budget=budget).estimator == chosen
+
+
+def test_the_default_notion_is_banzhaf():
+    assert db.value(db.games.Table([0, 0, 0, 1])).notion == "banzhaf"
+
+
+def test_budget_counts_coalitions():
+    game, _ = closed_forms.noisy_additive(n=9)
+    spent = {
+        "reuse": (db.Banzhaf(), 137),
+        "marginal": (db.Banzhaf(), 136),
+        "permutation": (db.Shapley(), 130),
+        "group_testing": (db.Shapley(), 137),
+        "least_core": (db.LeastCore(), 137),
+        "leave_one_out": (db.LeaveOneOut(), 10),
+        "exact": (db.Banzhaf(), 512),
+    }
+    for estimator, (notion, coalitions) in spent.items():
+        for repeats in (1, 2):
+            estimate = db.value(game, notion, estimator=estimator, budget=137, repeats=repeats)
+            assert estimate.n_evaluations == coalitions * repeats
+
+
+@pytest.mark.parametrize("estimator", ["reuse", "marginal", "permutation", "group_testing"])
+def test_batch_size_and_workers_leave_the_ledger_identical(tmp_path, monkeypatch, estimator):
+    game, _ = closed_forms.noisy_additive(n=9)
+    notion = db.Banzhaf() if estimator == "reuse" else db.Shapley()
+
+    def table(name, evaluator=None):
+        with db.Ledger(tmp_path / name) as ledger:
+            estimate = db.value(game, notion, estimator=estimator, budget=400, repeats=2, ledger=ledger, evaluator=evaluator)
+            return ledger.utilities(), estimate.values, estimate.std_errors
+
+    plain = table("plain.db")
+    parallel = [table(f"{jobs}.db", db.evaluators.Processes(jobs)) for jobs in (1, 2, 3)]
+    monkeypatch.setattr(run, "_LARGEST_BATCH", 7)
+    small = table("small.db")
+    for other in (*parallel, small):
+        for ours, theirs in zip(plain, other, strict=True):
+            assert np.array_equal(ours, theirs)
+
+
+def test_keys_are_those_of_the_evaluation():
+    seen = {}
+
+    def spy(coalitions, keys):
+        for coalition, key in zip(coalitions, keys, strict=True):
+            seen[int(key)] = coalition
+        return np.zeros(len(keys))
+
+    db.value(db.games.Function(20, spy, stochastic=True, name="spy"), budget=50, repeats=3, seed=8)
+    index, repeat = np.divmod(np.arange(150), 3)
+    keys = db.chance.keys(8, db.chance.TRAINING, index, repeat)
+    coalitions = db.designs.Coin(20, 8).coalitions(index)
+    assert len(seen) == 150
+    for key, coalition in zip(keys, coalitions, strict=True):
+        assert np.array_equal(seen[int(key)], coalition)
+
+
+def test_repeats_are_independent_and_per_repeat_values_are_kept():
+    game, weights = closed_forms.noisy_additive(n=10, noise=1.0)
+    estimate = db.value(game, estimator="reuse", budget=2000, repeats=5)
+    assert estimate.values_by_repeat.shape == (5, 10)
+    centred = estimate.values_by_repeat - estimate.values
+    # The spread between repeats is that of the noise alone: 2 sigma / sqrt(m).
+    assert np.sqrt((centred**2).sum() / (4 * 10)) == pytest.approx(2 / np.sqrt(2000), rel=0.3)
+    for repeat in range(5):
+        assert db.ranking.spearman(estimate.values_by_repeat[repeat], weights) > 0.9
+
+
+def test_frame_interval_ranking_and_repr():
+    game = db.games.Function(5, lambda c: c @ np.array([0.3, -1.0, 0.3, 2.0, 0.0]), name="sum", players=["ann", "bob", "cy", "dee", "eve"])
+    estimate = db.value(game, estimator="reuse", budget=500)
+    frame = estimate.to_frame()
+    assert list(frame.columns) == ["player", "value", "std_error", "ci_low", "ci_high", "rank"]
+    assert list(frame.index) == ["ann", "bob", "cy", "dee", "eve"]
+    assert list(frame["player"]) == [0, 1, 2, 3, 4]
+    assert estimate.ranking()[0] == 1
+    assert estimate.ranking()[-1] == 3
+    assert frame.loc["bob", "rank"] == 1
+    assert frame.loc["dee", "rank"] == 5
+    assert np.array_equal(np.argsort(frame["rank"]), estimate.ranking())
+    low, high = estimate.interval(0.95)
+    assert np.array_equal(frame["ci_low"], low)
+    assert (estimate.interval(0.99)[0] < low).all()
+    assert high - estimate.values == pytest.approx(estimate.values - low)
+    assert "bob" in repr(estimate)
+    assert repr(estimate).count("\n") == 5
+    with pytest.raises(db.InvalidInput, match="level"):
+        estimate.interval(1.0)
+
+
+def test_players_names_come_back_from_the_ledger(tmp_path):
+    game = db.games.Function(3, lambda c: c.sum(axis=1), name="sum", players=["x", "y", "z"])
+    db.value(game, ledger=tmp_path / "run.db")
+    assert list(db.estimate(tmp_path / "run.db").to_frame().index) == ["x", "y", "z"]
+
+
+def test_equal_values_rank_in_the_players_order():
+    assert db.value(db.games.Table([0, 1, 1, 2, 1, 2, 2, 3])).ranking().tolist() == [0, 1, 2]
+
+
+def test_progress_can_be_shown(capsys):
+    game, _ = closed_forms.noisy_additive()
+    db.value(game, estimator="reuse", budget=3000, progress=True, until=db.until.precise(1e-9))
+    assert "3000/3000" in capsys.readouterr().out
+
+
+GAME = db.games.Table([0, 0, 0, 1])
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: db.value(GAME, budget=0), "budget"),
+        (lambda: db.value(GAME, budget=2.5), "budget"),
+        (lambda: db.value(GAME, repeats=0), "repeats"),
+        (lambda: db.value(GAME, estimator="magic"), "magic"),
+        (lambda: db.value(GAME, estimator=3), "estimator"),
+        (lambda: db.value(GAME, notion=db.Banzhaf), "brackets"),
+        (lambda: db.value(GAME, notion="banzhaf"), "notion"),
+        (lambda: db.value([0, 1]), "game"),
+        (lambda: db.value(GAME, db.Shapley(), estimator="permutation", budget=2), "budget=3"),
+        (lambda: db.value(GAME, estimator="marginal", budget=1), "budget=2"),
+        (lambda: db.value(db.games.Function(30, len), estimator="exact"), "at most 24"),
+        (lambda: db.games.Table([]), "2**n"),
+        (lambda: db.games.Table([1.0]), "2**n"),
+        (lambda: db.games.Table([0, 1, 2]), "2**n"),
+        (lambda: db.games.Table([[0, 1], [2, 3]]), "2**n"),
+        (lambda: db.games.Table([0, np.nan]), "position 1"),
+        (lambda: db.games.Table([0, np.inf]), "position 1"),
+        (lambda: db.games.Function(0, len), "n_players"),
+        (lambda: db.games.Function(3, "len"), "callable"),
+        (lambda: db.games.Function(3, len, players=["a"]), "players"),
+        (lambda: db.value(db.games.Function(3, lambda c: c)), "one number per coalition"),
+        (lambda: db.value(db.games.Function(3, lambda c: 1.0)), "one number per coalition"),
+        (lambda: db.value(GAME, ledger=db.Ledger(keep="outcomes")), "keep"),
+        (lambda: db.evaluators.Processes(0), "n_jobs"),
+        (lambda: db.Evaluations(db.designs.Coin(2, 0), np.arange(3), np.zeros(3)), "shape"),
+        (lambda: db.Evaluations(db.designs.Coin(2, 0), np.array([1, 0]), np.zeros((2, 1))), "increase"),
+        (lambda: db.Evaluations(db.designs.Coin(2, 0), np.arange(1), np.full((1, 1), np.nan)), "finite"),
+    ],
+)
+def test_bad_input_gets_one_clear_sentence(call, words):
+    with pytest.raises(db.InvalidInput) as error:
+        call()
+    assert words in str(error.value)
+    assert str(error.value).endswith((".", ")"))
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_a_utility_that_is_no_number_names_its_evaluation_and_keeps_the_others(tmp_path, bad):
+    def broken(coalitions):
+        return np.where(coalitions[:, 0] & coalitions[:, 1] & coalitions[:, 2], bad, coalitions.mean(axis=1))
+
+    game = db.games.Function(40, broken, name="broken")
+    with pytest.raises(db.EvaluationFailed) as error:
+        db.value(game, budget=300, ledger=tmp_path / "run.db")
+    coalitions = db.designs.Coin(40, 0).coalitions(np.arange(300))
+    first = int(coalitions[:, :3].all(axis=1).argmax())
+    assert error.value.index == first
+    assert error.value.repeat == 0
+    assert np.array_equal(error.value.coalition, coalitions[first])
+    assert f"evaluation {first}" in str(error.value)
+    with db.Ledger(tmp_path / "run.db") as ledger:
+        assert len(ledger.utilities()) >= first
+
+
+def test_an_error_in_the_function_carries_its_cause(tmp_path):
+    def broken(coalitions):
+        raise KeyError("no such column")
+
+    with pytest.raises(db.EvaluationFailed, match="no such column") as error:
+        db.value(db.games.Function(30, broken))
+    assert isinstance(error.value.__cause__, KeyError)
+    with pytest.raises(db.EvaluationFailed, match="no such column"):
+        db.value(db.games.Function(30, broken), evaluator=db.evaluators.Processes(2))

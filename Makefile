@@ -22,10 +22,16 @@ format: $(READY)
 	$(BIN)/ruff check --fix .
 
 docs: $(READY)
-	$(BIN)/python -m pytest --doctest-glob='*.md' docs README.md
+	$(BIN)/python docs/figures/flipped_labels.py
+	$(BIN)/python -m pytest tests/test_docs.py
 
-bench: $(READY)
+bench: $(READY) .venv-baseline/.ready
 	$(BIN)/python benchmarks/overhead.py
+
+.venv-baseline/.ready:
+	$(PYTHON) -m venv .venv-baseline
+	.venv-baseline/bin/python -m pip install --quiet --disable-pip-version-check 'pydvl==0.10.0'
+	touch $@
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -33,4 +39,4 @@ $(READY): pyproject.toml constraints.txt
 	touch $@
 
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-baseline .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -25,7 +25,8 @@ ALLOWED = {
     "theory": GROUND | {"notions"},
     "until": GROUND | {"ranking"},
     "progress": GROUND | {"ranking"},
-    "run": GROUND | {"chance", "designs", "estimators", "evaluators", "ledger", "notions", "progress", "until"},
+    "loop": GROUND | {"chance", "designs", "estimators", "ledger", "notions", "progress", "until"},
+    "run": GROUND | {"chance", "designs", "estimators", "evaluators", "ledger", "loop", "notions", "until"},
 }
 
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 import databanzhaf as db
-from databanzhaf import run
+from databanzhaf import loop
 from tests import closed_forms
 
 
@@ -62,7 +62,7 @@ def test_batch_size_and_workers_leave_the_ledger_identical(tmp_path, monkeypatch
 
     plain = table("plain.db")
     parallel = [table(f"{jobs}.db", db.evaluators.Processes(jobs)) for jobs in (1, 2, 3)]
-    monkeypatch.setattr(run, "_LARGEST_BATCH", 7)
+    monkeypatch.setattr(loop, "LARGEST_BATCH", 7)
     small = table("small.db")
     for other in (*parallel, small):
         for ours, theirs in zip(plain, other, strict=True):

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import databanzhaf as db
-from databanzhaf import run, until
+from databanzhaf import loop, until
 from databanzhaf.until import Progress
 from tests import closed_forms
 
@@ -32,7 +32,7 @@ def test_precise_stops_when_every_error_is_small():
     estimate = db.value(game, estimator="reuse", budget=100_000, until=db.until.precise(0.05))
     assert estimate.n_evaluations < 100_000
     assert estimate.std_errors.max() <= 0.05
-    marks = run._checkpoints(db.designs.Coin(10, 0), 100_000)
+    marks = loop.checkpoints(db.designs.Coin(10, 0), 100_000)
     before = marks[marks.index(estimate.n_evaluations) - 1]
     assert db.value(game, estimator="reuse", budget=before).std_errors.max() > 0.05
 
@@ -69,7 +69,7 @@ def test_stopping_does_not_depend_on_batches_or_on_resuming(tmp_path, monkeypatc
     condition = db.until.precise(0.08) & db.until.ranking_stable(0.9)
     options = {"estimator": "reuse", "until": condition}
     plain = db.value(game, budget=50_000, **options)
-    monkeypatch.setattr(run, "_LARGEST_BATCH", 13)
+    monkeypatch.setattr(loop, "LARGEST_BATCH", 13)
     small = db.value(game, budget=50_000, **options)
     db.value(game, budget=150, estimator="reuse", ledger=tmp_path / "run.db")
     resumed = db.value(game, budget=50_000, ledger=tmp_path / "run.db", **options)
@@ -82,11 +82,11 @@ def test_stopping_does_not_depend_on_batches_or_on_resuming(tmp_path, monkeypatc
 
 
 def test_checkpoints_are_whole_permutations():
-    marks = run._checkpoints(db.designs.Permutation(29, 0), 3000)
+    marks = loop.checkpoints(db.designs.Permutation(29, 0), 3000)
     assert all(mark % 30 == 0 for mark in marks)
     assert marks == sorted(set(marks))
     assert marks[-1] == 3000
-    assert run._checkpoints(db.designs.Permutation(29, 0), 300_000)[: len(marks) - 1] == marks[:-1]
+    assert loop.checkpoints(db.designs.Permutation(29, 0), 300_000)[: len(marks) - 1] == marks[:-1]
 
 
 @pytest.mark.parametrize(

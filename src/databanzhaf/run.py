@@ -1,8 +1,7 @@
-"""The loop from a game to values; the one room that knows every other."""
+"""From a game to values: the verbs `value` and `estimate`."""
 
 from __future__ import annotations
 
-import time
 import warnings
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -12,14 +11,14 @@ import numpy as np
 
 from databanzhaf import chance, designs, estimators
 from databanzhaf.designs import Permutation
-from databanzhaf.errors import DesignMismatch, EvaluationFailed, InvalidInput, LedgerMismatch, check_count
+from databanzhaf.errors import DesignMismatch, InvalidInput, LedgerMismatch, check_count
 from databanzhaf.estimators import Estimator
 from databanzhaf.evaluators import Local
 from databanzhaf.ledger import Ledger
+from databanzhaf.loop import Run, complete_rows
 from databanzhaf.notions import Banzhaf, LeastCore, LeaveOneOut, Notion, WeightedBanzhaf
-from databanzhaf.progress import progress_bar
-from databanzhaf.types import Design, Estimate, EvaluateBatch, Evaluations, Evaluator, FloatArray, Game, IntArray, TwoStepGame
-from databanzhaf.until import Condition, Progress
+from databanzhaf.types import Design, Estimate, Evaluations, Evaluator, Game, TwoStepGame
+from databanzhaf.until import Condition
 
 _ESTIMATORS: dict[str, Estimator] = {
     "exact": estimators.Exact(),
@@ -30,10 +29,6 @@ _ESTIMATORS: dict[str, Estimator] = {
     "leave_one_out": estimators.LeaveOneOut(),
     "least_core": estimators.LeastCore(),
 }
-# A batch is what kill -9 can cost: about this many seconds of work, and never more than this many cells of coalitions.
-_BATCH_SECONDS = 1.0
-_BATCH_CELLS = 1 << 26
-_LARGEST_BATCH = 1 << 15
 
 
 def value(
@@ -90,7 +85,7 @@ def value(
         store = ledger if isinstance(ledger, Ledger) else stack.enter_context(Ledger(ledger))
         _warn_of_captured_variables(game, store)
         store.bind(game.fingerprint(), designs.describe(design), seed=seed, stochastic=game.stochastic, players=game.players)
-        run = _Run(game, design, store, repeats, seed, total, chosen, notion)
+        run = Run(game, design, store, repeats, seed, total, chosen, notion)
         run.complete(evaluator or Local(), until, progress)
         return chosen(run.evaluations(), notion)
 
@@ -116,104 +111,6 @@ def estimate(
     notion = Banzhaf() if notion is None else notion
     evaluations = source if isinstance(source, Evaluations) else _read(source, game)
     return _resolve(estimator, lambda: _natural(evaluations.design, notion))(evaluations, notion)
-
-
-class _Run:
-    """One call of `value`: the utilities so far, and what is missing."""
-
-    def __init__(
-        self, game: Game, design: Design, ledger: Ledger, repeats: int, seed: int, total: int, estimator: Estimator, notion: Notion
-    ) -> None:
-        self.game, self.design, self.ledger = game, design, ledger
-        self.repeats, self.seed, self.total = repeats, seed, total
-        self.estimator, self.notion = estimator, notion
-        known = ledger.utilities()[:total, :repeats]
-        self.utilities: FloatArray = np.full((total, repeats), np.nan)
-        self.utilities[: known.shape[0], : known.shape[1]] = known
-
-    def evaluations(self) -> Evaluations:
-        return _complete_rows(self.design, self.utilities, self.game.stochastic, self.game.players)
-
-    def complete(self, evaluator: Evaluator, until: Condition | None, progress: bool) -> None:
-        """Evaluate what is missing, checkpoint by checkpoint, until the condition holds."""
-        start = time.perf_counter()
-        reached: list[Estimate] = []
-        keep = self.ledger.keep == "outcomes"
-        if keep and not isinstance(self.game, TwoStepGame):
-            raise InvalidInput(f'keep="outcomes" needs a game that predicts, such as games.Learner; got {self.game!r}. Leave `keep` out.')
-        smallest = size = evaluator.workers * (self.game.call_size or 1)
-        with ExitStack() as stack:
-            evaluate = stack.enter_context(evaluator.session(self.game, keep))
-            show = stack.enter_context(progress_bar(self.total * self.repeats)) if progress else None
-            for end in [self.total] if until is None else _checkpoints(self.design, self.total):
-                while len(pairs := self._missing(end)):
-                    calls = self._calls(pairs)
-                    low = 0
-                    while low < len(pairs):
-                        began = time.perf_counter()
-                        high = _cut(calls, low, low + size, len(pairs))
-                        inside = calls[np.searchsorted(calls, low, "right") : np.searchsorted(calls, high)]
-                        self._evaluate(pairs[low:high], np.concatenate([[low], inside]) - low, evaluate)
-                        low = high
-                        size = max(smallest, self._next_size(size, time.perf_counter() - began))
-                        if show is not None:
-                            show(int(np.count_nonzero(~np.isnan(self.utilities))), reached)
-                        if until is not None and until(Progress(reached, time.perf_counter() - start)):
-                            return
-                if until is not None:
-                    reached.append(self.estimator(self.evaluations().before(end), self.notion))
-                    if until(Progress(reached, time.perf_counter() - start)):
-                        self.utilities[end:] = np.nan
-                        return
-
-    def _missing(self, end: int) -> IntArray:
-        """(index, repeat) pairs below `end` to evaluate next, int64 (k, 2)."""
-        part = self.utilities[:end]
-        if isinstance(self.design, Permutation) and self.design.truncation is not None:
-            indices = self.design.wave(part.mean(axis=1).reshape(-1, self.design.unit))
-            rows, columns = np.nonzero(np.isnan(part[indices]))
-            return np.column_stack([indices[rows], columns])
-        return np.argwhere(np.isnan(part)).astype(np.int64)
-
-    def _calls(self, pairs: IntArray) -> IntArray:
-        """Positions in `pairs` at which a new call of the game begins: at multiples of its call size."""
-        if self.game.call_size is None:
-            return np.empty(0, dtype=np.int64)
-        block = (pairs[:, 0] * self.repeats + pairs[:, 1]) // self.game.call_size
-        return np.flatnonzero(np.diff(block)).astype(np.int64) + 1
-
-    def _evaluate(self, pairs: IntArray, starts: IntArray, evaluate: EvaluateBatch) -> None:
-        indices, repeats = pairs.T
-        coalitions = self.design.coalitions(indices)
-        keys = chance.keys(self.seed, chance.TRAINING, indices, repeats)
-        batch = evaluate(coalitions, keys, starts)
-        done = np.flatnonzero(~np.isnan(batch.utilities))
-        outcomes = None if batch.outcomes is None else [batch.outcomes[position] for position in done]
-        self.ledger.append(indices[done], repeats[done], batch.utilities[done], batch.seconds[done], outcomes)
-        self.utilities[indices[done], repeats[done]] = batch.utilities[done]
-        if batch.failure is not None:
-            at = batch.failure.position
-            error = EvaluationFailed(batch.failure.reason, int(indices[at]), int(repeats[at]), coalitions[at])
-            raise error from batch.failure.cause
-
-    def _next_size(self, size: int, seconds: float) -> int:
-        """Twice as much if the batch was quick, half if it was slow; results do not depend on it."""
-        if seconds > 2 * _BATCH_SECONDS:
-            size //= 2
-        elif seconds < _BATCH_SECONDS / 2:
-            size *= 2
-        limit = min(_LARGEST_BATCH, max(1, _BATCH_CELLS // self.game.n_players))
-        return min(size, limit)
-
-
-def _cut(calls: IntArray, low: int, high: int, end: int) -> int:
-    """The last call boundary up to `high`, but at least one call beyond `low`."""
-    if high >= end or not len(calls):
-        return min(high, end)
-    after = int(np.searchsorted(calls, high, side="right"))
-    if after and calls[after - 1] > low:
-        return int(calls[after - 1])
-    return int(calls[after]) if after < len(calls) else end
 
 
 def _check_game(game: object) -> None:
@@ -283,23 +180,6 @@ def _affordable(design: Design, budget: int) -> int:
     return total
 
 
-def _checkpoints(design: Design, total: int) -> list[int]:
-    """Where to ask whether it is enough: 100 coalitions, then a quarter more each time, in whole units; then the end."""
-    if design.size is not None:
-        return [total]
-    marks, mark = [], 100.0
-    while mark < total:
-        marks.append(-(-int(mark) // design.unit) * design.unit)
-        mark *= 1.25
-    return sorted({mark for mark in marks if mark < total} | {total})
-
-
-def _complete_rows(design: Design, utilities: FloatArray, stochastic: bool, players: object) -> Evaluations:
-    """The coalitions that have all their repeats."""
-    complete = np.flatnonzero(~np.isnan(utilities).any(axis=1)).astype(np.int64)
-    return Evaluations(design, complete, utilities[complete], stochastic, players)  # type: ignore[arg-type]
-
-
 def _read(source: str | Path | Ledger, game: Game | None) -> Evaluations:
     if isinstance(source, Ledger):
         return _evaluations(source, game)
@@ -313,7 +193,7 @@ def _evaluations(ledger: Ledger, game: Game | None) -> Evaluations:
     if ledger.is_new:
         raise InvalidInput(f"{ledger!r} holds no run yet. Pass it as ledger=... to databanzhaf.value first.")
     score = None if game is None else _rescoring(ledger, game)
-    return _complete_rows(designs.restore(ledger.design), ledger.utilities(score), ledger.stochastic, ledger.players)
+    return complete_rows(designs.restore(ledger.design), ledger.utilities(score), ledger.stochastic, ledger.players)
 
 
 def _rescoring(ledger: Ledger, game: Game) -> Callable[[bytes], float] | None:

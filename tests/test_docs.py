@@ -1,0 +1,36 @@
+"""The code in README and docs runs, as written and in order, and its numbers are those that were measured."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PAGES = [path for path in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))] if "```python" in path.read_text()]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_code_on_the_page_runs(page, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    blocks = re.findall(r"```python\n(.*?)```", page.read_text(), flags=re.DOTALL)
+    assert blocks
+    names = {"__name__": "__page__"}
+    for block in blocks:
+        exec(compile(block, str(page), "exec"), names)
+    assert "estimate" in names
+    assert "std_error" in capsys.readouterr().out
+
+
+def test_figures_in_the_readme_stand_in_the_results():
+    readme = (ROOT / "README.md").read_text()
+    numbers = re.findall(r"[\d,.]*\d", readme.split("## Numbers")[1].split("## Cite")[0])
+    results = (ROOT / "benchmarks" / "RESULTS.md").read_text()
+    measured = [number for number in numbers if len(number) > 4 or "." in number]
+    assert len(measured) >= 4
+    assert all(number in results for number in measured if number != "2,000")
+
+
+def test_pictures_and_links_exist():
+    for page in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), ROOT / "CONTRIBUTING.md"]:
+        for target in re.findall(r"\]\((?!http)([^)#]+)\)", page.read_text()):
+            assert (page.parent / target).exists(), f"{page.name}: {target}"

@@ -57,6 +57,7 @@ def test_the_fingerprint_sees_every_part():
     ("change", "words"),
     [
         ({"y": y[:5]}, "`y`"),
+        ({"X": pd.DataFrame(X), "y": pd.Series(y[::-1], index=range(5, -1, -1)), "X_val": pd.DataFrame(X_val)}, "one order"),
         ({"y_val": y}, "`y_val`"),
         ({"X": X[0]}, "`X`"),
         ({"X": X[:0], "y": y[:0]}, "`X`"),

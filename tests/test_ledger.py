@@ -5,6 +5,7 @@ import textwrap
 from contextlib import closing
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import databanzhaf as db
@@ -238,3 +239,53 @@ def test_one_run_serves_many_notions(path):
         assert (np.abs(estimate.values - truth) < 4 * estimate.std_errors + 1e-12).all()
     with db.Ledger(path) as ledger:
         assert np.array_equal(db.estimate(ledger).values, db.estimate(ledger, db.Banzhaf()).values)
+
+
+@pytest.mark.parametrize(
+    "index",
+    [
+        pd.date_range("2026-01-01", periods=4, freq="D", name="day"),
+        pd.MultiIndex.from_product([["a", "b"], [1, 2]], names=["shop", "row"]),
+        pd.Index(["w", "x", "y", "z"], name="customer"),
+        pd.Index([10, 20, 30, 40]),
+        pd.RangeIndex(4),
+    ],
+    ids=lambda index: type(index).__name__,
+)
+def test_the_users_index_comes_back_as_it_was(path, index):
+    game = db.games.Function(4, lambda c: c.sum(axis=1), name="sum", players=index)
+    db.value(game, ledger=path)
+    again = db.estimate(path).to_frame().index
+    assert list(again) == list(index)
+    assert again.names == index.names
+    assert again.inferred_type == index.inferred_type
+
+
+def test_metrics_are_known_by_their_code(path):
+    from sklearn.linear_model import LogisticRegression
+
+    X, y = np.random.default_rng(0).normal(size=(20, 2)), np.arange(20) % 2
+    data = db.Dataset(X[:10], y[:10], X[10:], y[10:])
+    db.value(db.games.Learner(LogisticRegression(), data, lambda m, X, y: (m.predict(X) == y).mean()), budget=20, ledger=path)
+    with pytest.raises(db.LedgerMismatch, match="metric"):
+        db.value(db.games.Learner(LogisticRegression(), data, lambda m, X, y: -(m.predict(X) == y).mean()), budget=20, ledger=path)
+
+
+def test_a_closed_ledger_says_so(path):
+    ledger = db.Ledger(path)
+    ledger.close()
+    with pytest.raises(db.LedgerFailed, match="closed"):
+        db.value(db.games.Table([0, 1]), ledger=ledger)
+
+
+def test_ctrl_c_says_what_is_kept(path):
+    def interrupted(coalitions):
+        if coalitions[:, :4].all():
+            raise KeyboardInterrupt
+        return coalitions.mean(axis=1)
+
+    with pytest.raises(KeyboardInterrupt) as error:
+        db.value(db.games.Function(30, interrupted, name="interrupted", call_size=1), budget=500, ledger=path)
+    assert len(rows(path)) > 0
+    assert f"{len(rows(path))} evaluations are in" in error.value.__notes__[0]
+    assert f"{len(rows(path))} evaluations" in repr(db.Ledger(path))

@@ -1,5 +1,7 @@
 import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import f1_score
 
 import databanzhaf as db
 from databanzhaf import loop
@@ -136,6 +138,7 @@ def test_progress_can_be_shown(capsys):
 
 
 GAME = db.games.Table([0, 0, 0, 1])
+DATA = db.Dataset([[0.0], [1.0]], [0, 1], [[0.5]], [1])
 
 
 @pytest.mark.parametrize(
@@ -148,6 +151,12 @@ GAME = db.games.Table([0, 0, 0, 1])
         (lambda: db.value(GAME, estimator=3), "estimator"),
         (lambda: db.value(GAME, notion=db.Banzhaf), "brackets"),
         (lambda: db.value(GAME, notion="banzhaf"), "notion"),
+        (lambda: db.estimate(db.Ledger(), "shapley"), "notion"),
+        (lambda: db.value(GAME, until=0.95), "until"),
+        (lambda: db.value(GAME, until=db.until.ranking_stable), "until"),
+        (lambda: db.value(GAME, evaluator=2), "evaluator"),
+        (lambda: db.games.Learner(LogisticRegression(), DATA, f1_score), "make_scorer"),
+        (lambda: db.games.Learner(LogisticRegression(), DATA, 3), "scoring"),
         (lambda: db.value([0, 1]), "game"),
         (lambda: db.value(GAME, db.Shapley(), estimator="permutation", budget=2), "budget=3"),
         (lambda: db.value(GAME, estimator="marginal", budget=1), "budget=2"),

@@ -42,6 +42,8 @@ class Dataset:
                 f"`X` and `X_val` must have the same columns in one order; got {list(self.X.columns)[:6]} and "
                 f"{list(self.X_val.columns)[:6]}. Reorder with X_val[X.columns]."
             )
+        if _has_index(X) and _has_index(y) and _shuffled(X.index, y.index):
+            raise InvalidInput("`X` and `y` must have their rows in one order; got the same index in another. Align with y.loc[X.index].")
         self._group_of_row: IntArray | None = None
         self.players: Labels | None = X.index if _is_frame(X) else y.index if _has_index(y) else None
         if groups is not None:
@@ -86,6 +88,11 @@ def _is_frame(table: Any) -> bool:
 
 def _has_index(column: Any) -> bool:
     return hasattr(column, "iloc")
+
+
+def _shuffled(first: Any, second: Any) -> bool:
+    """Whether two indices hold the same labels in another order. Other labels mean that rows belong by position."""
+    return len(first) == len(second) and not first.equals(second) and bool(first.is_unique) and set(first) == set(second)
 
 
 def _is_sparse(table: Any) -> bool:

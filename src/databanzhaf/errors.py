@@ -57,13 +57,15 @@ class EvaluationFailed(DatabanzhafError):
         shown = ", ".join(map(str, members[:8])) + (", ..." if len(members) > 8 else "")
         return (
             f"evaluation {self.index} (repeat {self.repeat}) failed: {self.reason}. "
-            f"Its coalition has {len(members)} of {len(self.coalition)} players: [{shown}]. "
-            "The evaluations before it are kept; the error's `coalition` holds all its players."
+            f"Its coalition has {len(members)} of {len(self.coalition)} players: [{shown}] (all of them in the error's `coalition`). "
+            "What a ledger was given before stays in it."
         )
 
 
 def check_count(name: str, value: object, minimum: int = 1) -> int:
     """Return `value` as an int if it is a whole number of at least `minimum`."""
+    if isinstance(value, (float, np.floating)) and float(value).is_integer():
+        value = int(value)
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < minimum:
         raise InvalidInput(f"`{name}` must be a whole number, {minimum} or more; got {value!r}. Pass {name}={minimum} or more.")
     return int(value)

@@ -96,6 +96,8 @@ class Ledger:
             raise LedgerFailed(
                 f"`{self.path}` cannot be used ({error}). Check the folder, its permissions and the free disk space."
             ) from error
+        except sqlite3.ProgrammingError as error:
+            raise LedgerFailed(f"{self.path or 'this ledger'} was closed. Open it again with Ledger(path).") from error
         except sqlite3.DatabaseError as error:
             raise LedgerFailed(f"`{self.path}` is not a ledger ({error}). Give another path.") from error
 
@@ -110,7 +112,8 @@ class Ledger:
             lock.acquire()
         except Timeout as error:
             raise LedgerBusy(
-                f"another process is running on the ledger `{self.path}`. Wait until it ends, or give another path."
+                f"another run, in this or another process, holds the ledger `{self.path}`. "
+                "Wait until it ends (or close its Ledger), or give another path."
             ) from error
         except OSError as error:
             raise LedgerFailed(f"`{self.path}.lock` cannot be written ({error}). Check the folder's permissions.") from error
@@ -162,9 +165,9 @@ class Ledger:
 
     @property
     def players(self) -> Labels | None:
-        """The user's own names of the players; a name that is neither number nor string comes back as its text."""
-        names: Labels | None = self._fact("players")
-        return names
+        """The user's own names of the players, a pandas index as one."""
+        names: Labels | dict[str, Any] | None = self._fact("players")
+        return _read_index(names) if isinstance(names, dict) else names
 
     @property
     def library_version(self) -> str:
@@ -176,7 +179,7 @@ class Ledger:
         self._claim()
         asked = {"game": game, "design": json.loads(json.dumps(design)), "seed": seed}
         if self.is_new:
-            names = None if players is None else [_plain(name) for name in players]
+            names = None if players is None else _plain_names(players)
             facts = {**asked, "stochastic": stochastic, "players": names, "keep": self.keep, "version": __version__}
             with self._transaction() as connection:
                 for statement in _SCHEMA.strip().split(";\n"):
@@ -244,6 +247,14 @@ class Ledger:
                 out[np.array(idx), np.array(rep)] = values if score is None else [score(packed) for packed in values]
         return out
 
+    def count(self) -> int:
+        """Evaluations so far."""
+        if self.is_new:
+            return 0
+        with self._translated():
+            [(count,)] = self._connection.execute("SELECT count(*) FROM evaluations")
+        return int(count)
+
     def seconds(self) -> float:
         """Training time recorded so far."""
         if self.is_new:
@@ -266,13 +277,29 @@ class Ledger:
         self.close()
 
     def __repr__(self) -> str:
-        return f"Ledger({'memory' if self.path is None else str(self.path)!r})"
+        where = "in memory" if self.path is None else repr(str(self.path))
+        return f"Ledger({where}, keeps {self.keep}{'' if self.is_new else f', {self.count():,} evaluations'})"
 
 
-def _plain(name: Any) -> Any:
-    if isinstance(name, np.generic):
-        name = name.item()
-    return name if isinstance(name, (bool, int, float, str)) else str(name)
+def _plain_names(players: Any) -> list[Any] | dict[str, Any]:
+    """Names for JSON: a pandas index (dates, several levels, its own names) as a table with its types, else a list."""
+    if hasattr(players, "to_frame"):
+        levels = [f"level {level}" for level in range(players.nlevels)]
+        frame = players.to_frame(index=False, name=levels if len(levels) > 1 else levels[0])
+        table: dict[str, Any] = json.loads(frame.to_json(orient="table", index=False, date_unit="ns"))
+        return {"names": [None if name is None else str(name) for name in players.names], "table": table}
+    plain = [name.item() if isinstance(name, np.generic) else name for name in players]
+    return [name if isinstance(name, (bool, int, float, str)) else str(name) for name in plain]
+
+
+def _read_index(stored: dict[str, Any]) -> Any:
+    import io
+
+    import pandas as pd
+
+    frame = pd.read_json(io.StringIO(json.dumps(stored["table"])), orient="table", precise_float=True)
+    index: Any = pd.Index(frame.iloc[:, 0]) if frame.shape[1] == 1 else pd.MultiIndex.from_frame(frame)
+    return index.set_names(stored["names"])
 
 
 def _short(value: Any) -> str:

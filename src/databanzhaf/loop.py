@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from contextlib import ExitStack
+from types import TracebackType
 
 import numpy as np
 
@@ -48,8 +49,9 @@ class Run:
             raise InvalidInput(f'keep="outcomes" needs a game that predicts, such as games.Learner; got {self.game!r}. Leave `keep` out.')
         smallest = size = evaluator.workers * (self.game.call_size or 1)
         with ExitStack() as stack:
+            stack.push(self._note_what_is_kept)
             evaluate = stack.enter_context(evaluator.session(self.game, keep))
-            show = stack.enter_context(progress_bar(self.total * self.repeats)) if progress else None
+            show = stack.enter_context(progress_bar(self._done(), self.total * self.repeats)) if progress else None
             for end in [self.total] if until is None else checkpoints(self.design, self.total):
                 while len(pairs := self._missing(end)):
                     calls = self._calls(pairs)
@@ -62,7 +64,7 @@ class Run:
                         low = high
                         size = max(smallest, self._next_size(size, time.perf_counter() - began))
                         if show is not None:
-                            show(int(np.count_nonzero(~np.isnan(self.utilities))), reached)
+                            show(self._done(), reached)
                         if until is not None and until(Progress(reached, time.perf_counter() - start)):
                             return
                 if until is not None:
@@ -70,6 +72,14 @@ class Run:
                     if until(Progress(reached, time.perf_counter() - start)):
                         self.utilities[end:] = np.nan
                         return
+
+    def _note_what_is_kept(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        """Whoever stops a run by Ctrl-C reads that nothing is lost."""
+        if isinstance(error, KeyboardInterrupt) and self.ledger.path is not None:
+            error.add_note(f"{self._done():,} evaluations are in `{self.ledger.path}`; the same call goes on from there.")
+
+    def _done(self) -> int:
+        return int(np.count_nonzero(~np.isnan(self.utilities)))
 
     def _missing(self, end: int) -> IntArray:
         """(index, repeat) pairs below `end` to evaluate next, int64 (k, 2)."""

@@ -10,13 +10,13 @@ from databanzhaf.types import Estimate
 
 
 @contextmanager
-def progress_bar(total: int) -> Iterator[Callable[[int, Sequence[Estimate]], None]]:
+def progress_bar(done: int, total: int) -> Iterator[Callable[[int, Sequence[Estimate]], None]]:
     """Yields a function to call with the evaluations done and the estimates at the checkpoints so far."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     speed = TextColumn("{task.fields[speed]}")
     with Progress(BarColumn(), MofNCompleteColumn(), speed, TimeRemainingColumn(), TextColumn("{task.fields[stability]}")) as bar:
-        task = bar.add_task("", total=total, speed="", stability="")
+        task = bar.add_task("", completed=done, total=total, speed="", stability="")
 
         def show(done: int, estimates: Sequence[Estimate]) -> None:
             rate = bar.tasks[0].speed

@@ -75,8 +75,12 @@ def value(
     >>> value(games.Table([0, 0, 0, 1])).values
     array([0.5, 0.5])
     """
-    notion = Banzhaf() if notion is None else notion
+    notion = _check_notion(notion)
     _check_game(game)
+    if until is not None and (isinstance(until, type) or not isinstance(until, Condition)):
+        raise InvalidInput(f"`until` must be a condition from databanzhaf.until; got {until!r}. Try until.ranking_stable(0.99).")
+    if evaluator is not None and (isinstance(evaluator, type) or not isinstance(evaluator, Evaluator)):
+        raise InvalidInput(f"`evaluator` must be a databanzhaf.evaluators object; got {evaluator!r}. Try evaluators.Processes(2).")
     budget, repeats, seed = check_count("budget", budget), check_count("repeats", repeats), chance.check_seed(seed)
     chosen = _choose(estimator, notion, game.n_players, budget)
     design = chosen.design(notion, game.n_players, seed)
@@ -108,7 +112,7 @@ def estimate(
     game : optional
         The same game with another metric: its utilities are computed from the outcomes that the ledger kept.
     """
-    notion = Banzhaf() if notion is None else notion
+    notion = _check_notion(notion)
     evaluations = source if isinstance(source, Evaluations) else _read(source, game)
     return _resolve(estimator, lambda: _natural(evaluations.design, notion))(evaluations, notion)
 
@@ -129,11 +133,17 @@ def _choose(estimator: str | Estimator, notion: Notion, n_players: int, budget: 
             return "least_core"
         return "reuse" if isinstance(notion, (Banzhaf, WeightedBanzhaf)) else "permutation"
 
-    if isinstance(notion, type) or not isinstance(notion, Notion):
-        raise InvalidInput(
-            f"`notion` must be a value notion such as Banzhaf() or Shapley(), an instance; got {notion!r}. Add the brackets."
-        )
     return _resolve(estimator, best)
+
+
+def _check_notion(notion: Notion | None) -> Notion:
+    if notion is None:
+        return Banzhaf()
+    if isinstance(notion, type):
+        raise InvalidInput(f"`notion` must be an instance; got the class {notion.__name__}. Add the brackets: {notion.__name__}().")
+    if not isinstance(notion, Notion):
+        raise InvalidInput(f"`notion` must be a value notion; got {notion!r}. Pass Banzhaf(), Shapley(), Beta(16, 1), LeaveOneOut(), ...")
+    return notion
 
 
 def _resolve(estimator: str | Estimator, best: Callable[[], str]) -> Estimator:
@@ -222,7 +232,7 @@ def _warn_of_captured_variables(game: Game, ledger: Ledger) -> None:
     captured = getattr(game, "captured", ())
     if captured and ledger.path is not None:
         warnings.warn(
-            f"the ledger knows this function by its name and code, and cannot see what it captures ({', '.join(captured)}). "
-            "When that changes, give the game a new name: games.Function(n, function, name=...).",
+            f"the ledger knows a function by its name and code, and cannot see what it captures ({', '.join(captured)}). "
+            "When that changes, use a new ledger, or games.Function(n, function, name=...) with a new name.",
             stacklevel=3,
         )

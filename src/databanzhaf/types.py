@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 BoolArray: TypeAlias = NDArray[np.bool_]
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]
+Float32Array: TypeAlias = NDArray[np.float32]
+Int32Array: TypeAlias = NDArray[np.int32]
 KeyArray: TypeAlias = NDArray[np.uint64]
 Labels: TypeAlias = Sequence[Any]
 
@@ -74,7 +76,7 @@ class Failure:
     cause: Exception | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Batch:
     """Utilities (m,), NaN where nothing was evaluated; seconds (m,); packed outcomes if they are kept."""
 
@@ -88,6 +90,7 @@ class Batch:
 EvaluateBatch: TypeAlias = Callable[[BoolArray, KeyArray, IntArray], Batch]
 
 
+@runtime_checkable
 class Evaluator(Protocol):
     """Where games run. `session` opens what it needs once and yields a function from a batch to its utilities."""
 
@@ -116,7 +119,7 @@ class Design(Protocol):
         ...
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Evaluations:
     """Utilities of a design's coalitions. Coalitions are not stored: the design makes them again.
 
@@ -192,7 +195,7 @@ class Evaluations:
         return Evaluations(self.design, self.indices[:end], self.utilities[:end], self.stochastic, self.players)
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Estimate:
     """Values with standard errors.
 
@@ -256,15 +259,28 @@ class Estimate:
             "ci_high": high,
             "rank": rank,
         }
-        return pd.DataFrame(columns, index=None if self.players is None else pd.Index(self.players))
+        index = self.players if self.players is None or isinstance(self.players, pd.Index) else pd.Index(self.players)
+        return pd.DataFrame(columns, index=index)
+
+    def _digits(self) -> int:
+        """Decimals that show two digits of a typical standard error, or six of a typical value."""
+        known = self.std_errors[np.isfinite(self.std_errors) & (self.std_errors > 0)]
+        scale, wanted = (np.median(known), 2) if known.size else (np.abs(self.values).max(), 6)
+        return int(np.clip(wanted - 1 - np.floor(np.log10(scale)), 0, 12)) if scale > 0 else 1
 
     def __repr__(self) -> str:
         order = self.ranking()
         shown = order.tolist() if len(order) <= 7 else [*order[:3].tolist(), None, *order[-3:].tolist()]
         names = range(len(order)) if self.players is None else self.players
+        digits = self._digits()
         rows = [
-            f"  {names[i]!s:>12}  {self.values[i]:+.6g} ± {self.std_errors[i]:.2g}" if i is not None else "           ..." for i in shown
+            f"  {names[i]!s:>12}  {self.values[i]:+.{digits}f} ± {self.std_errors[i]:.{digits}f}" if i is not None else "           ..."
+            for i in shown
         ]
+        if np.isnan(self.std_errors).any() and self.estimator != "least_core":
+            rows.append("± nan: training noise was not measured; repeats=2 or more measures it")
+        if np.isinf(self.std_errors).any():
+            rows.append("± inf: too few evaluations say something about these players; raise the budget")
         head = (
             f"Estimate: {self.notion} values of {len(self.values)} players by {self.estimator}, "
             f"{self.n_evaluations} evaluations; lowest first, ± standard error"

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -29,6 +29,7 @@ class Progress:
     seconds: float
 
 
+@runtime_checkable
 class Condition(Protocol):
     """Says whether a run may stop."""
 
@@ -41,19 +42,25 @@ class Condition(Protocol):
         return _Both(self, other)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class _Either(Condition):
     first: Condition
     second: Condition
+
+    def __repr__(self) -> str:
+        return f"({self.first!r} | {self.second!r})"
 
     def __call__(self, progress: Progress) -> bool:
         return self.first(progress) or self.second(progress)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class _Both(Condition):
     first: Condition
     second: Condition
+
+    def __repr__(self) -> str:
+        return f"({self.first!r} & {self.second!r})"
 
     def __call__(self, progress: Progress) -> bool:
         return self.first(progress) and self.second(progress)

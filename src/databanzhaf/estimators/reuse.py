@@ -33,8 +33,8 @@ class Reuse:
         design, p = evaluations.design, _bias(notion)
         if not isinstance(design, Coin) or design.p != p:
             raise DesignMismatch(
-                f"`reuse` needs coalitions by a coin of bias {p:g} for {notion.name}; got {design!r}. "
-                'Run again with estimator="reuse", or choose the notion that this design identifies.'
+                f"{notion.name} values by `reuse` need coalitions drawn by a coin of bias {p:g}; got {design!r}. "
+                "Make a new run for this notion, with a ledger of its own."
             )
         # Centring leaves differences of means as they are and keeps their squares free of cancellation.
         centre = evaluations.utility.mean() if len(evaluations.indices) else 0.0
@@ -73,6 +73,6 @@ def _bias(notion: Notion) -> float:
     if isinstance(notion, WeightedBanzhaf):
         return notion.p
     raise DesignMismatch(
-        f"only Banzhaf values, weighted or not, can be estimated by `reuse` (paper, Appendix C.2); got {notion.name}. "
-        'Use estimator="permutation" or "auto".'
+        f"fair-coin coalitions and `reuse` give Banzhaf values only (paper, Appendix C.2); got {notion.name}. "
+        'Make a new run for this notion with estimator="auto" and a ledger of its own.'
     )

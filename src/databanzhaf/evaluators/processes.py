@@ -18,25 +18,28 @@ _PIECES_PER_WORKER = 4
 
 @dataclass(frozen=True)
 class Processes:
-    """Evaluate in `n_jobs` processes, one BLAS thread each: the same bits as `Local`."""
+    """Evaluate in `n_jobs` processes (-1: one for each core), one BLAS thread each: the same bits as `Local`."""
 
     n_jobs: int = 2
 
     def __post_init__(self) -> None:
-        check_count("n_jobs", self.n_jobs)
+        if self.n_jobs != -1:
+            check_count("n_jobs", self.n_jobs)
 
     @property
     def workers(self) -> int:
-        return self.n_jobs
+        from joblib import cpu_count
+
+        return int(cpu_count()) if self.n_jobs == -1 else self.n_jobs
 
     @contextmanager
     def session(self, game: Game, keep_outcomes: bool = False) -> Iterator[EvaluateBatch]:
         from joblib import Parallel, delayed, parallel_config
 
-        with parallel_config("loky", n_jobs=self.n_jobs, inner_max_num_threads=1), Parallel(batch_size=1) as pool:
+        with parallel_config("loky", n_jobs=self.workers, inner_max_num_threads=1), Parallel(batch_size=1) as pool:
 
             def run(coalitions: BoolArray, keys: KeyArray, starts: IntArray) -> Batch:
-                pieces = np.array_split(starts, min(len(starts), self.n_jobs * _PIECES_PER_WORKER))
+                pieces = np.array_split(starts, min(len(starts), self.workers * _PIECES_PER_WORKER))
                 ends = [int(piece[0]) for piece in pieces[1:]] + [len(keys)]
                 tasks = (
                     delayed(_in_worker)(game, coalitions[piece[0] : end], keys[piece[0] : end], piece - piece[0], keep_outcomes)

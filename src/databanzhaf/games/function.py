@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import functools
-import hashlib
 from collections.abc import Callable
-from types import CodeType
 from typing import Any
 
 import numpy as np
 
+from databanzhaf import fingerprint
 from databanzhaf.errors import InvalidInput, check_count
 from databanzhaf.types import BoolArray, FloatArray, KeyArray, Labels
 
@@ -24,8 +22,8 @@ class Function:
     Rows must not influence each other. A call carries `call_size` coalitions, cut at multiples of it: raise it for a
     function that is fast on many at once, lower it for one that takes minutes.
 
-    A ledger knows the function by `name`, or else by its qualified name and code. Values that it captures (a
-    closure, a global, a bound object) are not seen: **when those change, give a new `name`**.
+    A ledger knows the function by `name`, or else by its qualified name and code. Values that it captures (a closure, a
+    global, a bound object) are not seen: **when those change, give a new `name`**.
 
     >>> majority = Function(3, lambda coalitions: coalitions.sum(axis=1) >= 2, name="majority of three")
     >>> majority.utility(np.array([[True, True, False]]), np.zeros(1, np.uint64))
@@ -66,49 +64,11 @@ class Function:
     @property
     def captured(self) -> tuple[str, ...]:
         """Names of the captured variables that the fingerprint cannot see; none if the game has a `name`."""
-        if self.name is not None:
-            return ()
-        code = _code(self.function)
-        bound = ("self",) if code is None or not hasattr(self.function, "__code__") else ()
-        return bound if code is None else (*bound, *code.co_freevars)
+        return () if self.name is not None else fingerprint.captured(self.function)
 
     def fingerprint(self) -> dict[str, str]:
-        base = {"game": "function", "players": str(self.n_players), "stochastic": str(self.stochastic)}
-        if self.name is not None:
-            return {**base, "name": self.name}
-        inner = _unwrap(self.function)
-        named = inner if hasattr(inner, "__qualname__") else type(inner)
-        code = _code(self.function)
-        digest = "none" if code is None else hashlib.sha256(_flatten(code)).hexdigest()[:16]
-        return {**base, "name": f"{named.__module__}.{named.__qualname__}", "code": digest}
+        name = self.name if self.name is not None else fingerprint.describe(self.function)
+        return {"game": "function", "players": str(self.n_players), "stochastic": str(self.stochastic), "name": name}
 
     def __repr__(self) -> str:
         return f"Function({self.n_players} players, {self.fingerprint()['name']})"
-
-
-def _unwrap(function: Callable[..., Any]) -> Any:
-    while isinstance(function, functools.partial):
-        function = function.func
-    return function
-
-
-def _code(function: Callable[..., Any]) -> CodeType | None:
-    inner = _unwrap(function)
-    for candidate in (inner, vars(type(inner)).get("__call__")):
-        code = getattr(candidate, "__code__", None)
-        if isinstance(code, CodeType):
-            return code
-    return None
-
-
-def _flatten(code: CodeType) -> bytes:
-    """The code and its constants, nested functions included, without file names and line numbers."""
-    parts = [code.co_code, repr(code.co_names).encode(), repr(code.co_varnames).encode()]
-    for constant in code.co_consts:
-        parts.append(_flatten(constant) if isinstance(constant, CodeType) else _constant(constant))
-    return b"\0".join(parts)
-
-
-def _constant(constant: object) -> bytes:
-    # A frozenset's order changes with the process (string hashing); its sorted members do not.
-    return repr(sorted(map(repr, constant)) if isinstance(constant, frozenset) else constant).encode()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import inspect
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ import numpy as np
 from databanzhaf import chance
 from databanzhaf.data import Dataset
 from databanzhaf.errors import InvalidInput
+from databanzhaf.fingerprint import captured, describe
 from databanzhaf.types import BoolArray, FloatArray, KeyArray, Labels
 
 if TYPE_CHECKING:
@@ -74,6 +76,13 @@ class Learner:
                 )
             self._scorer = get_scorer(self.scoring)
         else:
+            if not callable(self.scoring):
+                raise InvalidInput(f'`scoring` must be a name or a scorer; got {self.scoring!r}. Try "accuracy".')
+            if _parameters(self.scoring)[:1] == ["y_true"]:
+                raise InvalidInput(
+                    "`scoring` must be a scorer, called with a model, X and y; got a metric of labels and predictions. "
+                    "Wrap it: sklearn.metrics.make_scorer(metric)."
+                )
             self._scorer = self.scoring
         open_states = [name for name, value in estimator.get_params().items() if _is_open_state(name, value)]
         self._open_states = sorted(open_states)
@@ -139,10 +148,20 @@ class Learner:
         return float(self._scorer(answers, self.dataset.X_val, self.dataset.y_val))
 
     def fingerprint(self) -> dict[str, str]:
-        metric = self.scoring if isinstance(self.scoring, str) else _qualified(self.scoring)
-        params = {f"estimator.{name}": _describe(value) for name, value in sorted(self.estimator.get_params().items())}
-        kind = _qualified(type(self.estimator))
-        return {"game": "learner", "data": self.dataset.fingerprint(), "estimator": kind, **params, "metric": metric}
+        metric = self.scoring if isinstance(self.scoring, str) else describe(self.scoring)
+        # Nested estimators' parameters stand in the list themselves, so that an estimator is its class.
+        flat = {
+            f"estimator.{name}": describe(type(value) if hasattr(value, "get_params") else value)
+            for name, value in sorted(self.estimator.get_params().items())
+            if not isinstance(value, (list, tuple)) or not any(hasattr(part, "get_params") for part in _parts(value))
+        }
+        kind = describe(type(self.estimator))
+        return {"game": "learner", "data": self.dataset.fingerprint(), "estimator": kind, **flat, "metric": metric}
+
+    @property
+    def captured(self) -> tuple[str, ...]:
+        """Names of the variables that the metric captures and that the fingerprint cannot see."""
+        return () if isinstance(self.scoring, str) else captured(self.scoring)
 
     def __repr__(self) -> str:
         return f"Learner({self.estimator!r}, {self.dataset!r}, scoring={self.scoring!r})"
@@ -160,25 +179,17 @@ def _is_open_state(name: str, value: object) -> bool:
     return is_state and not isinstance(value, (int, np.integer))
 
 
+def _parameters(function: Callable[..., Any]) -> list[str]:
+    try:
+        return list(inspect.signature(function).parameters)
+    except ValueError:  # a builtin without a signature
+        return []
+
+
+def _parts(value: Any) -> Iterator[Any]:
+    for part in value:
+        yield from _parts(part) if isinstance(part, (list, tuple)) else (part,)
+
+
 def _name(estimator: Any) -> str:
     return type(estimator).__name__
-
-
-def _qualified(thing: Any) -> str:
-    named = thing if hasattr(thing, "__qualname__") else None
-    return repr(thing) if named is None else f"{named.__module__}.{named.__qualname__}"
-
-
-def _describe(value: Any) -> str:
-    """A parameter's value as text that is the same in every process."""
-    if value is None or isinstance(value, (bool, int, float, str, np.generic)):
-        return repr(value)
-    if hasattr(value, "get_params"):
-        return _qualified(type(value))
-    if isinstance(value, (list, tuple)):
-        return "[" + ", ".join(map(_describe, value)) + "]"
-    if callable(value) and hasattr(value, "__qualname__"):
-        return _qualified(value)
-    import joblib
-
-    return f"{type(value).__name__} {joblib.hash(value)}"

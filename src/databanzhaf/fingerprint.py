@@ -1,0 +1,95 @@
+"""Python objects as text that is the same in every process: how the ledger knows functions, models and metrics."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from collections.abc import Callable
+from types import CodeType, ModuleType
+from typing import Any
+
+import numpy as np
+
+
+def describe(thing: Any) -> str:
+    """Numbers and strings as they are, functions by name and code, arrays by digest, other objects by class and contents."""
+    if thing is None or isinstance(thing, (bool, int, float, complex, str, bytes, np.generic)):
+        return repr(thing)
+    if isinstance(thing, (list, tuple)):
+        return "[" + ", ".join(map(describe, thing)) + "]"
+    if isinstance(thing, (set, frozenset)):
+        return "{" + ", ".join(sorted(map(describe, thing))) + "}"
+    if isinstance(thing, dict):
+        return "{" + ", ".join(f"{describe(name)}: {describe(value)}" for name, value in thing.items()) + "}"
+    if isinstance(thing, np.ndarray) and thing.dtype.kind != "O":
+        return f"array {thing.dtype.str} {thing.shape} {_digest(np.ascontiguousarray(thing).tobytes())}"
+    if isinstance(thing, type):
+        return _name(thing)
+    code = code_of(thing)
+    if code is not None and (hasattr(thing, "__code__") or isinstance(thing, functools.partial)):
+        extra = (thing.args, thing.keywords) if isinstance(thing, functools.partial) else (getattr(thing, "__defaults__", None),)
+        more = "".join(f" {describe(part)}" for part in extra if part)
+        return f"{_name(_unwrap(thing))} {_digest(_flatten(code))}{more}"
+    if callable(thing) and hasattr(thing, "__qualname__"):
+        return _name(thing)
+    if hasattr(thing, "__dict__"):
+        return f"{_name(type(thing))} {describe(vars(thing))}"
+    import joblib
+
+    return f"{_name(type(thing))} {joblib.hash(thing)}"
+
+
+def captured(function: Any) -> tuple[str, ...]:
+    """Names of the variables that a function uses but does not own: closures, and globals that hold data."""
+    inner = _unwrap(function)
+    code = code_of(inner)
+    if code is None:
+        return ()
+    scope = getattr(inner, "__globals__", {})
+    data = [
+        name for name in _names(code) if name in scope and not isinstance(scope[name], (ModuleType, type)) and not callable(scope[name])
+    ]
+    bound = () if hasattr(inner, "__code__") and not hasattr(inner, "__self__") else ("self",)
+    return (*bound, *code.co_freevars, *data)
+
+
+def code_of(function: Any) -> CodeType | None:
+    """The code of a function, a method, a partial or a callable object."""
+    inner = _unwrap(function)
+    for candidate in (inner, vars(type(inner)).get("__call__")):
+        code = getattr(candidate, "__code__", None)
+        if isinstance(code, CodeType):
+            return code
+    return None
+
+
+def _name(thing: Any) -> str:
+    return f"{thing.__module__}.{thing.__qualname__}" if hasattr(thing, "__qualname__") else _name(type(thing))
+
+
+def _unwrap(function: Callable[..., Any]) -> Any:
+    while isinstance(function, functools.partial):
+        function = function.func
+    return function
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:16]
+
+
+def _names(code: CodeType) -> list[str]:
+    inner = [name for constant in code.co_consts if isinstance(constant, CodeType) for name in _names(constant)]
+    return list(dict.fromkeys([*code.co_names, *inner]))
+
+
+def _flatten(code: CodeType) -> bytes:
+    """The code and its constants, nested functions included, without file names and line numbers."""
+    parts = [code.co_code, repr(code.co_names).encode(), repr(code.co_varnames).encode()]
+    for constant in code.co_consts:
+        parts.append(_flatten(constant) if isinstance(constant, CodeType) else _constant(constant))
+    return b"\0".join(parts)
+
+
+def _constant(constant: object) -> bytes:
+    # A frozenset's order changes with the process (string hashing); its sorted members do not.
+    return repr(sorted(map(repr, constant)) if isinstance(constant, frozenset) else constant).encode()

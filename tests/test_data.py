@@ -45,7 +45,7 @@ def test_the_fingerprint_sees_every_part():
         changed[0] = changed[1] + 1
         prints.add(db.Dataset(**{**base, name: changed}).fingerprint())
     prints.add(db.Dataset(**{**base, "groups": None}).fingerprint())
-    prints.add(db.Dataset(**{**base, "y": y.astype(str)}).fingerprint())
+    prints.add(db.Dataset(**{**base, "y": y.astype(str), "y_val": y_val.astype(str)}).fingerprint())
     frame = pd.DataFrame(X, columns=["a", "b"])
     prints.add(db.Dataset(**{**base, "X": frame, "X_val": frame[:3]}).fingerprint())
     prints.add(db.Dataset(**{**base, "X": sparse.csr_matrix(X), "X_val": sparse.csr_matrix(X_val)}).fingerprint())

@@ -209,7 +209,7 @@ def test_files_that_are_no_ledger_are_left_alone(tmp_path):
     with pytest.raises(db.InvalidInput, match="no ledger"):
         db.estimate(tmp_path / "missing.db")
     assert not (tmp_path / "missing.db").exists()
-    with pytest.raises(db.InvalidInput, match="no run"):
+    with pytest.raises(db.InvalidInput, match="no evaluations"):
         db.estimate(db.Ledger())
     with pytest.raises(db.InvalidInput, match="keep"):
         db.Ledger(keep="everything")
@@ -289,3 +289,50 @@ def test_ctrl_c_says_what_is_kept(path):
     assert len(rows(path)) > 0
     assert f"{len(rows(path))} evaluations are in" in error.value.__notes__[0]
     assert f"{len(rows(path))} evaluations" in repr(db.Ledger(path))
+
+
+def test_a_run_that_stopped_among_its_repeats_is_read_by_what_is_complete():
+    game, _ = noisy_additive()
+    ledger = db.Ledger()
+    db.value(game, estimator="reuse", budget=300, ledger=ledger)
+    plain = db.estimate(ledger)
+    db.value(game, estimator="reuse", budget=20, repeats=3, ledger=ledger)
+    assert db.estimate(ledger).n_evaluations == 300
+    assert np.array_equal(db.estimate(ledger).values, plain.values)
+    db.value(game, estimator="reuse", budget=200, repeats=2, ledger=ledger)
+    assert db.estimate(ledger).n_evaluations == 400
+
+
+def test_a_link_to_the_ledger_does_not_get_around_the_lock(path):
+    game = db.games.Table([0, 1])
+    with db.Ledger(path) as ledger:
+        db.value(game, ledger=ledger)
+        path.with_name("link.db").symlink_to(path)
+        with pytest.raises(db.LedgerBusy):
+            db.value(game, ledger=path.with_name("link.db"))
+
+
+def test_a_damaged_fact_is_reported(path):
+    db.value(db.games.Table([0, 1]), ledger=path)
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("UPDATE facts SET value = '{' WHERE name = 'design'")
+    with pytest.raises(db.LedgerFailed, match="damaged"):
+        db.estimate(path)
+
+
+def test_reading_while_a_run_writes_sees_one_moment(path):
+    script = f"""
+import databanzhaf as db
+db.value(db.games.Function(50, lambda c: c.mean(axis=1), name="m"), budget=300_000, ledger={str(path)!r})
+"""
+    process = subprocess.Popen([sys.executable, "-c", script])
+    seen = []
+    while process.poll() is None:
+        if path.exists():
+            try:
+                seen.append(db.estimate(path).n_evaluations)
+            except db.InvalidInput:
+                continue
+    assert process.returncode == 0
+    assert seen == sorted(seen)
+    assert db.estimate(path).n_evaluations == 300_000

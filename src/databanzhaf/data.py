@@ -32,10 +32,15 @@ class Dataset:
     def __init__(self, X: Any, y: Any, X_val: Any, y_val: Any, groups: Any = None) -> None:
         self.X, self.X_val = _rows("X", X), _rows("X_val", X_val)
         self.y, self.y_val = _labels("y", y, self.X.shape[0]), _labels("y_val", y_val, self.X_val.shape[0])
-        if self.X.shape[1] != self.X_val.shape[1]:
+        if self.X.shape[1:] != self.X_val.shape[1:]:
             raise InvalidInput(
-                f"`X` and `X_val` must have the same columns; got {self.X.shape[1]} and {self.X_val.shape[1]}. "
+                f"`X` and `X_val` must have the same columns; got shapes {self.X.shape} and {self.X_val.shape}. "
                 "Select the same columns from both."
+            )
+        if (self.y.dtype.kind in "US") != (self.y_val.dtype.kind in "US"):
+            raise InvalidInput(
+                f"`y` and `y_val` must be labels of one kind; got {self.y[:3].tolist()} and {self.y_val[:3].tolist()}. "
+                "Encode both the same way."
             )
         if _is_frame(self.X) and _is_frame(self.X_val) and list(self.X.columns) != list(self.X_val.columns):
             raise InvalidInput(
@@ -62,6 +67,10 @@ class Dataset:
         member = coalition if self._group_of_row is None else coalition[self._group_of_row]
         return np.flatnonzero(member).astype(np.int64)
 
+    def members(self, coalitions: BoolArray) -> BoolArray:
+        """Which training rows each coalition owns, bool (m, rows)."""
+        return coalitions if self._group_of_row is None else coalitions[:, self._group_of_row]
+
     def take(self, rows: IntArray) -> tuple[Any, Any]:
         """(X, y) of some training rows, in the user's own kind of table."""
         return (self.X.iloc[rows] if _is_frame(self.X) else self.X[rows]), self.y[rows]
@@ -79,7 +88,8 @@ class Dataset:
 
     def __repr__(self) -> str:
         players = "" if self._group_of_row is None else f", {self.n_players} groups"
-        return f"Dataset({self.n_rows} rows x {self.X.shape[1]} columns{players}, {len(self.y_val)} validation rows)"
+        columns = " x ".join(map(str, self.X.shape[1:])) or "1 text"
+        return f"Dataset({self.n_rows} rows x {columns} columns{players}, {len(self.y_val)} validation rows)"
 
 
 def _is_frame(table: Any) -> bool:
@@ -103,10 +113,14 @@ def _rows(name: str, table: Any) -> Any:
     if _is_sparse(table):
         table = table.tocsr()
     elif not _is_frame(table):
-        table = np.asarray(table)
-    if table.ndim != 2 or table.shape[0] == 0:
+        try:
+            table = np.asarray(table)
+        except ValueError as error:
+            raise InvalidInput(f"`{name}` must be a table whose rows have one length; got {error}. Pad or drop the ragged rows.") from error
+    texts = table.ndim == 1 and table.dtype.kind in "UO"
+    if (table.ndim < 2 and not texts) or table.shape[0] == 0:
         raise InvalidInput(
-            f"`{name}` must be a table of one row or more, rows by columns; got shape {tuple(table.shape)}. "
+            f"`{name}` must be a table of one row or more, rows by columns (or a list of texts); got shape {tuple(table.shape)}. "
             "Reshape a single column with X.reshape(-1, 1)."
         )
     return table
@@ -157,7 +171,7 @@ def _feed(digest: Any, part: Any) -> None:
     elif _is_frame(part):
         import pandas as pd
 
-        digest.update(repr([(str(name), str(kind)) for name, kind in part.dtypes.items()]).encode())
+        digest.update(repr([(str(name), repr(kind)) for name, kind in part.dtypes.items()]).encode())
         digest.update(pd.util.hash_pandas_object(part, index=False).to_numpy().tobytes())
     elif _is_sparse(part):
         for piece in (np.array(part.shape), part.data, part.indices, part.indptr):

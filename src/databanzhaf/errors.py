@@ -62,6 +62,15 @@ class EvaluationFailed(DatabanzhafError):
         )
 
 
+def check_between(name: str, value: object, low: float, high: float, remedy: str) -> float:
+    """Return `value` as a float if it is a number strictly between `low` and `high`."""
+    is_number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+    if not is_number or not low < float(value) < high:  # type: ignore[arg-type]
+        law = "a positive number" if (low, high) == (0, np.inf) else f"a number strictly between {low:g} and {high:g}"
+        raise InvalidInput(f"`{name}` must be {law}; got {value!r}. {remedy}")
+    return float(value)  # type: ignore[arg-type]
+
+
 def check_count(name: str, value: object, minimum: int = 1) -> int:
     """Return `value` as an int if it is a whole number of at least `minimum`."""
     if isinstance(value, (float, np.floating)) and float(value).is_integer():

@@ -13,7 +13,9 @@ import numpy as np
 
 def describe(thing: Any) -> str:
     """Numbers and strings as they are, functions by name and code, arrays by digest, other objects by class and contents."""
-    if thing is None or isinstance(thing, (bool, int, float, complex, str, bytes, np.generic)):
+    if isinstance(thing, np.generic):
+        thing = thing.item()
+    if thing is None or isinstance(thing, (bool, int, float, complex, str, bytes)):
         return repr(thing)
     if isinstance(thing, (list, tuple)):
         return "[" + ", ".join(map(describe, thing)) + "]"
@@ -27,7 +29,8 @@ def describe(thing: Any) -> str:
         return _name(thing)
     code = code_of(thing)
     if code is not None and (hasattr(thing, "__code__") or isinstance(thing, functools.partial)):
-        extra = (thing.args, thing.keywords) if isinstance(thing, functools.partial) else (getattr(thing, "__defaults__", None),)
+        defaults = (getattr(thing, "__defaults__", None), getattr(thing, "__kwdefaults__", None))
+        extra = (thing.args, thing.keywords) if isinstance(thing, functools.partial) else defaults
         more = "".join(f" {describe(part)}" for part in extra if part)
         return f"{_name(_unwrap(thing))} {_digest(_flatten(code))}{more}"
     if callable(thing) and hasattr(thing, "__qualname__"):

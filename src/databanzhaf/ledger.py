@@ -17,6 +17,7 @@ run on the same file is refused, while readers may look at any time.
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -59,26 +60,36 @@ class Ledger:
     def __init__(self, path: str | Path | None = None, *, keep: str | None = None) -> None:
         if keep not in (None, "utilities", "outcomes"):
             raise InvalidInput(f'`keep` must be "utilities" or "outcomes"; got {keep!r}. Outcomes let you change the metric later.')
-        self.path = None if path is None else Path(path)
+        if path is not None and not isinstance(path, (str, Path)):
+            raise InvalidInput(f"`ledger` must be a path or a Ledger; got {path!r}. Pass a file name such as 'run.db'.")
+        self.path = None if path in (None, ":memory:") else Path(path)
         self._asked_keep = keep
         self._lock: BaseFileLock | None = None
         with self._translated():
-            self._connection = sqlite3.connect(":memory:" if self.path is None else self.path, timeout=10, isolation_level=None)
+            self._connection = self._connect()
         try:
             self._open()
         except Exception:
             self._connection.close()
             raise
 
+    def _connect(self) -> sqlite3.Connection:
+        if self.path is None:
+            return sqlite3.connect(":memory:", isolation_level=None)
+        if self.path.exists() and not os.access(self.path.parent, os.W_OK):
+            # Write-ahead mode needs a writable folder even to read; a file that nobody can write to may be read as it is.
+            return sqlite3.connect(f"{self.path.absolute().as_uri()}?immutable=1", uri=True, isolation_level=None)
+        return sqlite3.connect(self.path, timeout=10, isolation_level=None)
+
     def _open(self) -> None:
-        with self._translated():
-            [(identity,)] = self._connection.execute("PRAGMA application_id")
-            [(tables,)] = self._connection.execute("SELECT count(*) FROM sqlite_master")
-            if tables and identity != _APPLICATION_ID:
-                raise LedgerFailed(f"`{self.path}` is a SQLite file, but not a ledger. Give another path.")
-            if not tables:
-                return
-            [(version,)] = self._connection.execute("PRAGMA user_version")
+        with self._transaction("DEFERRED") as connection:
+            [(tables,)] = connection.execute("SELECT count(*) FROM sqlite_master")
+            [(identity,)] = connection.execute("PRAGMA application_id")
+            [(version,)] = connection.execute("PRAGMA user_version")
+        if not tables:
+            return
+        if identity != _APPLICATION_ID:
+            raise LedgerFailed(f"`{self.path}` is a SQLite file, but not a ledger. Give another path.")
         if version != _FORMAT:
             raise LedgerFailed(f"`{self.path}` has ledger format {version}; this version reads {_FORMAT}. Upgrade databanzhaf.")
         if self._asked_keep not in (None, self.keep):
@@ -97,7 +108,11 @@ class Ledger:
                 f"`{self.path}` cannot be used ({error}). Check the folder, its permissions and the free disk space."
             ) from error
         except sqlite3.ProgrammingError as error:
-            raise LedgerFailed(f"{self.path or 'this ledger'} was closed. Open it again with Ledger(path).") from error
+            raise LedgerFailed(f"{self.path or 'this ledger'} was closed, or belongs to another thread ({error}). Open it anew.") from error
+        except sqlite3.IntegrityError as error:
+            raise LedgerBusy(
+                f"another run wrote the same evaluations to `{self.path}` ({error}). Wait until it ends, then run again."
+            ) from error
         except sqlite3.DatabaseError as error:
             raise LedgerFailed(f"`{self.path}` is not a ledger ({error}). Give another path.") from error
 
@@ -107,7 +122,7 @@ class Ledger:
             return
         from filelock import FileLock, Timeout
 
-        lock = FileLock(f"{self.path}.lock", timeout=0)
+        lock = FileLock(f"{self.path.resolve()}.lock", timeout=0)
         try:
             lock.acquire()
         except Timeout as error:
@@ -122,9 +137,9 @@ class Ledger:
             self._connection.execute("PRAGMA journal_mode = WAL")
 
     @contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Connection]:
+    def _transaction(self, kind: str = "IMMEDIATE") -> Iterator[sqlite3.Connection]:
         with self._translated():
-            self._connection.execute("BEGIN IMMEDIATE")
+            self._connection.execute(f"BEGIN {kind}")
             try:
                 yield self._connection
                 self._connection.execute("COMMIT")
@@ -138,7 +153,12 @@ class Ledger:
             if not self._connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
                 return None
             row = self._connection.execute("SELECT value FROM facts WHERE name = ?", (name,)).fetchone()
-        return None if row is None else json.loads(row[0])
+        try:
+            return None if row is None else json.loads(row[0])
+        except json.JSONDecodeError as error:
+            raise LedgerFailed(
+                f"`{self.path}` is damaged: its fact {name!r} cannot be read. Restore a copy, or begin a new run."
+            ) from error
 
     @property
     def is_new(self) -> bool:
@@ -238,7 +258,7 @@ class Ledger:
             )
         table = "evaluations" if score is None else "outcomes"
         column = "utility" if score is None else "outcome"
-        with self._translated():
+        with self._transaction("DEFERRED"):  # one snapshot, though a run may be writing
             [(indices, repeats)] = self._connection.execute("SELECT max(idx) + 1, max(rep) + 1 FROM evaluations")
             rows = self._connection.execute(f"SELECT idx, rep, {column} FROM {table}")
             out = np.full((indices or 0, repeats or 0), np.nan)

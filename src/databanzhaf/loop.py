@@ -20,7 +20,7 @@ from databanzhaf.until import Condition, Progress
 
 # A batch is what kill -9 can cost: about this many seconds of work, and never more than this many cells of coalitions.
 BATCH_SECONDS = 1.0
-BATCH_CELLS = 1 << 26
+BATCH_CELLS = 1 << 23
 LARGEST_BATCH = 1 << 15
 
 
@@ -87,15 +87,21 @@ class Run:
         if isinstance(self.design, Permutation) and self.design.truncation is not None:
             indices = self.design.wave(part.mean(axis=1).reshape(-1, self.design.unit))
             rows, columns = np.nonzero(np.isnan(part[indices]))
-            return np.column_stack([indices[rows], columns])
-        return np.argwhere(np.isnan(part)).astype(np.int64)
+            return self._sorted(np.column_stack([indices[rows], columns]))
+        return self._sorted(np.argwhere(np.isnan(part)).astype(np.int64))
+
+    def _sorted(self, pairs: IntArray) -> IntArray:
+        """Pairs by block of `call_size` indices, then by repeat: a call has one repeat of one block, however many repeats there are."""
+        size = self.game.call_size or 1
+        return pairs[np.lexsort((pairs[:, 0], pairs[:, 1], pairs[:, 0] // size))]
 
     def _calls(self, pairs: IntArray) -> IntArray:
-        """Positions in `pairs` at which a new call of the game begins: at multiples of its call size."""
+        """Positions in `pairs` at which a new call of the game begins."""
         if self.game.call_size is None:
             return np.empty(0, dtype=np.int64)
-        block = (pairs[:, 0] * self.repeats + pairs[:, 1]) // self.game.call_size
-        return np.flatnonzero(np.diff(block)).astype(np.int64) + 1
+        block = pairs[:, 0] // self.game.call_size
+        new = (np.diff(block) != 0) | (np.diff(pairs[:, 1]) != 0)
+        return np.flatnonzero(new).astype(np.int64) + 1
 
     def _evaluate(self, pairs: IntArray, starts: IntArray, evaluate: EvaluateBatch) -> None:
         indices, repeats = pairs.T

@@ -17,7 +17,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from scipy.special import betaln, gammaln, logsumexp
 
-from databanzhaf.errors import InvalidInput, check_count
+from databanzhaf.errors import InvalidInput, check_between, check_count
 from databanzhaf.types import FloatArray, IntArray
 
 
@@ -82,8 +82,7 @@ class WeightedBanzhaf(SizeWeighted):
     p: float
 
     def __post_init__(self) -> None:
-        if not 0 < self.p < 1:
-            raise InvalidInput(f"`p` must lie strictly between 0 and 1; got {self.p!r}. For p = 1 use LeaveOneOut(); p = 0.5 is Banzhaf().")
+        check_between("p", self.p, 0, 1, "For p = 1 use LeaveOneOut(); p = 0.5 is Banzhaf().")
 
     @property
     def name(self) -> str:
@@ -119,11 +118,8 @@ class Beta(SizeWeighted):
     beta: float
 
     def __post_init__(self) -> None:
-        if not (0 < self.alpha < np.inf and 0 < self.beta < np.inf):
-            raise InvalidInput(
-                f"`alpha` and `beta` must be positive numbers; got {self.alpha!r} and {self.beta!r}. "
-                "Beta(16, 1) leans on small coalitions, Beta(1, 16) on large ones."
-            )
+        for name, value in (("alpha", self.alpha), ("beta", self.beta)):
+            check_between(name, value, 0, np.inf, "Beta(16, 1) leans on small coalitions, Beta(1, 16) on large ones.")
 
     @property
     def name(self) -> str:
@@ -156,6 +152,10 @@ class Semivalue(SizeWeighted):
 
     log_weights: Callable[[int], FloatArray] = field()
     name: str = "semivalue"
+
+    def __post_init__(self) -> None:
+        if not callable(self.log_weights):
+            raise InvalidInput(f"`log_weights` must be a function of n; got {self.log_weights!r}. Return log w(k) for k = 1..n.")
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ def spearman(a: ArrayLike, b: ArrayLike) -> float:
     """
     from scipy.stats import rankdata
 
-    x, y = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
+    x, y = _numbers("a", a), _numbers("b", b)
     if x.ndim != 1 or x.shape != y.shape:
         raise InvalidInput(f"`a` and `b` must be two lists of one length; got shapes {x.shape} and {y.shape}. Pass one value per player.")
     if np.isnan(x).any() or np.isnan(y).any():
@@ -57,15 +57,23 @@ def consistent(values_by_run: ArrayLike, k: int | float, side: str = "top") -> f
         raise InvalidInput(f'`side` must be "top" or "bottom"; got {side!r}. Pass one of the two.')
     if isinstance(k, (float, np.floating)) and 0 < k < 1:
         k = max(1, round(k * n))
-    if isinstance(k, bool) or k != int(k) or not 1 <= k <= n:
+    whole = isinstance(k, (int, np.integer, float)) and not isinstance(k, bool) and k == int(k)
+    if not whole or not 1 <= k <= n:
         raise InvalidInput(f"`k` must be a whole number from 1 to {n}, or a share strictly between 0 and 1; got {k!r}. Try 0.1.")
     order = np.argsort(-runs if side == "top" else runs, axis=1, kind="stable")[:, : int(k)]
     times = np.bincount(order.ravel(), minlength=n)
     return float(np.count_nonzero(times == len(runs)) / k)
 
 
+def _numbers(name: str, values: ArrayLike) -> FloatArray:
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(f"`{name}` must be numbers; got {values!r:.60}. Pass one value per player.") from error
+
+
 def _runs(name: str, values: ArrayLike) -> FloatArray:
-    runs = np.asarray(values, dtype=np.float64)
+    runs = _numbers(name, values)
     if runs.ndim != 2 or runs.shape[0] < 2 or runs.shape[1] < 1:
         raise InvalidInput(f"`{name}` must be 2-d, two runs or more by n players; got shape {runs.shape}. Stack the runs with np.stack.")
     return runs

@@ -31,6 +31,9 @@ _ESTIMATORS: dict[str, Estimator] = {
 }
 
 
+_MOST_EVALUATIONS = 10**9
+
+
 def value(
     game: Game,
     notion: Notion | None = None,
@@ -67,7 +70,8 @@ def value(
     evaluator : optional
         ``evaluators.Processes(n_jobs=2)``; by default this process.
     until : optional
-        A condition from `until` that may stop the run before the budget is spent.
+        A condition from `until` that may stop the run before the budget is spent; "auto" then samples, even where it could
+        list all coalitions.
     progress : bool
         Show a progress bar.
 
@@ -82,9 +86,13 @@ def value(
     if evaluator is not None and (isinstance(evaluator, type) or not isinstance(evaluator, Evaluator)):
         raise InvalidInput(f"`evaluator` must be a databanzhaf.evaluators object; got {evaluator!r}. Try evaluators.Processes(2).")
     budget, repeats, seed = check_count("budget", budget), check_count("repeats", repeats), chance.check_seed(seed)
-    chosen = _choose(estimator, notion, game.n_players, budget)
+    chosen = _choose(estimator, notion, game.n_players, budget if until is None else 0)
     design = chosen.design(notion, game.n_players, seed)
     total = _affordable(design, budget)
+    if until is not None and design.size is not None:
+        raise InvalidInput(f"`until` cannot stop {chosen.name}, which needs all of its {design.size} coalitions. Leave `until` out.")
+    if total * repeats > _MOST_EVALUATIONS:
+        raise InvalidInput(f"`budget` times `repeats` must be at most {_MOST_EVALUATIONS:,}; got {total * repeats:,}. Lower the budget.")
     with ExitStack() as stack:
         store = ledger if isinstance(ledger, Ledger) else stack.enter_context(Ledger(ledger))
         _warn_of_captured_variables(game, store)
@@ -193,6 +201,10 @@ def _affordable(design: Design, budget: int) -> int:
 def _read(source: str | Path | Ledger, game: Game | None) -> Evaluations:
     if isinstance(source, Ledger):
         return _evaluations(source, game)
+    if not isinstance(source, (str, Path)):
+        raise InvalidInput(
+            f"`source` must be a ledger's path, a Ledger or Evaluations; got {source!r}. Pass what db.value(..., ledger=...) wrote."
+        )
     if not Path(source).is_file():
         raise InvalidInput(f"there is no ledger at `{source}`. Give the path that was passed as ledger=... to databanzhaf.value.")
     with Ledger(source) as ledger:
@@ -200,10 +212,13 @@ def _read(source: str | Path | Ledger, game: Game | None) -> Evaluations:
 
 
 def _evaluations(ledger: Ledger, game: Game | None) -> Evaluations:
-    if ledger.is_new:
-        raise InvalidInput(f"{ledger!r} holds no run yet. Pass it as ledger=... to databanzhaf.value first.")
-    score = None if game is None else _rescoring(ledger, game)
-    return complete_rows(designs.restore(ledger.design), ledger.utilities(score), ledger.stochastic, ledger.players)
+    if ledger.is_new or not ledger.count():
+        raise InvalidInput(f"{ledger!r} holds no evaluations yet. Pass it as ledger=... to databanzhaf.value first.")
+    utilities = ledger.utilities(None if game is None else _rescoring(ledger, game))
+    # If a run stopped among its repeats, read as many repeats as use the most evaluations.
+    complete = np.cumsum(np.isnan(utilities), axis=1) == 0
+    repeats = 1 + int(np.argmax(complete.sum(axis=0) * np.arange(1, utilities.shape[1] + 1)))
+    return complete_rows(designs.restore(ledger.design), utilities[:, :repeats], ledger.stochastic, ledger.players)
 
 
 def _rescoring(ledger: Ledger, game: Game) -> Callable[[bytes], float] | None:

@@ -13,7 +13,7 @@ import math
 import numpy as np
 from scipy.special import logsumexp
 
-from databanzhaf.errors import InvalidInput, check_count
+from databanzhaf.errors import InvalidInput, check_between, check_count
 from databanzhaf.notions import Notion, SizeWeighted, log_binomial
 from databanzhaf.types import FloatArray
 
@@ -35,7 +35,7 @@ def safety_margin(notion: Notion, n: int, tau: float = 1.0, log: bool = False) -
     (16.0, 1.0)
     """
     log_f = _log_pair_weights(notion, n)
-    _check_positive("tau", tau)
+    check_between("tau", tau, 0, math.inf, "Try tau=1.")
     log_choose = log_binomial(n - 2, np.arange(n - 1))
     log_margin = math.log(tau) + logsumexp(log_choose + log_f) - 0.5 * logsumexp(log_choose + 2 * log_f)
     return _answer("safety_margin", log_margin, n, log)
@@ -80,16 +80,17 @@ def samples_needed(
     31692
     """
     factor, rate, cost = _bound(n, norm, estimator, noisy)
-    _check_positive("epsilon", epsilon)
-    _check_share("delta", delta)
-    return math.ceil(math.log(factor / delta) / (rate * epsilon**2)) * cost
+    check_between("epsilon", epsilon, 0, math.inf, "Try epsilon=0.1.")
+    check_between("delta", delta, 0, 1, "Try delta=0.05.")
+    exactly = math.log(factor / delta) / (rate * epsilon**2)
+    return math.ceil(exactly * (1 - 1e-12)) * cost  # so that rounding does not add a sample to what error_bound inverts
 
 
 def error_bound(n: int, m: int, delta: float, norm: str | float = "inf", estimator: str = "reuse", *, noisy: bool = False) -> float:
     """The epsilon that `m` coalitions guarantee with probability 1 - delta: the inverse of `samples_needed`."""
     factor, rate, cost = _bound(n, norm, estimator, noisy)
     check_count("m", m)
-    _check_share("delta", delta)
+    check_between("delta", delta, 0, 1, "Try delta=0.05.")
     if m < cost:
         raise InvalidInput(f"`m` must pay for one sample of every player, {cost} coalitions; got {m}. Raise m.")
     return math.sqrt(math.log(factor / delta) / (rate * (m // cost)))
@@ -127,7 +128,7 @@ def worst_perturbation(notion: Notion, n: int, tau: float = 1.0) -> tuple[FloatA
     if check_count("n", n) > _TABLE_LIMIT:
         raise InvalidInput(f"`n` must be at most {_TABLE_LIMIT}, since a table has 2**n entries; got {n}. Take a smaller n.")
     weights = np.exp(_log_pair_weights(notion, n))
-    _check_positive("tau", tau)
+    check_between("tau", tau, 0, math.inf, "Try tau=1.")
     position = np.arange(2**n)
     apart = (position & 1) - (position >> 1 & 1)
     size = np.bitwise_count(position).astype(np.int64)
@@ -140,7 +141,7 @@ def worst_perturbation(notion: Notion, n: int, tau: float = 1.0) -> tuple[FloatA
 def _log_normal_weights(notion: Notion, n: int) -> FloatArray:
     """Log of w(k), scaled so that sum C(n-1, k-1) w(k) = n."""
     check_count("n", n)
-    if not isinstance(notion, SizeWeighted):
+    if isinstance(notion, type) or not isinstance(notion, SizeWeighted):
         raise InvalidInput(f"`notion` must be a semivalue, with weights over sizes; got {notion!r}. Pass Banzhaf(), Shapley(), ...")
     return notion.log_size_law(n) - log_binomial(n - 1, np.arange(n)) + math.log(n)
 
@@ -182,13 +183,3 @@ def _is_l2(norm: str | float) -> bool:
     if norm in ("l2", "2", 2):
         return True
     raise InvalidInput(f'`norm` must be "inf" or "l2"; got {norm!r}. "inf" bounds the worst player.')
-
-
-def _check_positive(name: str, value: float) -> None:
-    if not 0 < value < math.inf:
-        raise InvalidInput(f"`{name}` must be a positive number; got {value!r}. Try {name}=0.1.")
-
-
-def _check_share(name: str, value: float) -> None:
-    if not 0 < value < 1:
-        raise InvalidInput(f"`{name}` must lie strictly between 0 and 1; got {value!r}. Try {name}=0.05.")

@@ -32,7 +32,8 @@ class Game(Protocol):
     """Turns coalitions into utility.
 
     `call_size` is the number of coalitions one call carries, None for as many as there are. Calls are cut at multiples of
-    it, so that a game whose rounding depends on the batch gives the same bits for every worker count and after a restart.
+    it, so that a game whose rounding depends on the batch gives the same bits for every worker count and after a kill. (Where
+    a budget or a checkpoint ends between two multiples, the call there is shorter.)
     `players` are the user's own names of the players, None for 0..n-1.
     """
 
@@ -144,6 +145,8 @@ class Evaluations:
     players: Labels | None = None
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "indices", np.asarray(self.indices, dtype=np.int64))
+        object.__setattr__(self, "utilities", np.asarray(self.utilities, dtype=np.float64))
         if self.utilities.ndim != 2 or self.indices.shape != self.utilities.shape[:1]:
             raise InvalidInput(
                 "`indices` must have shape (m,) and `utilities` (m, repeats); "
@@ -153,6 +156,11 @@ class Evaluations:
             raise InvalidInput("`utilities` must be finite; got NaN or infinity. Leave those evaluations out.")
         if (np.diff(self.indices) <= 0).any():
             raise InvalidInput("`indices` must increase; got repeated or unsorted ones. Sort them with np.unique.")
+        end = self.design.size
+        if len(self.indices) and (self.indices[0] < 0 or (end is not None and self.indices[-1] >= end)):
+            raise InvalidInput(
+                f"`indices` must lie from 0 to {end or 'any number'}; got {self.indices[0]}..{self.indices[-1]}. Check the design."
+            )
 
     @property
     def n_players(self) -> int:
@@ -172,6 +180,10 @@ class Evaluations:
         """U(S) averaged over the repeats, float64 (m,)."""
         mean: FloatArray = self.utilities.mean(axis=1)
         return mean
+
+    def scale(self) -> float:
+        """How far the utilities lie apart."""
+        return float(np.ptp(self.utility)) if len(self.indices) else 0.0
 
     def noise_variance(self) -> FloatArray:
         """Variance of each averaged utility due to training noise, (m,): zeros for a game without noise, NaN if unknown."""

@@ -12,7 +12,7 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from databanzhaf.errors import InvalidInput, check_count
+from databanzhaf.errors import check_between, check_count
 from databanzhaf.ranking import spearman
 from databanzhaf.types import Estimate
 
@@ -77,8 +77,7 @@ class ranking_stable(Condition):
     patience: int = 2
 
     def __post_init__(self) -> None:
-        if not 0 < self.spearman < 1:
-            raise InvalidInput(f"`spearman` must lie strictly between 0 and 1; got {self.spearman!r}. Try 0.99.")
+        check_between("spearman", self.spearman, 0, 1, "Try 0.99.")
         check_count("patience", self.patience)
 
     def __call__(self, progress: Progress) -> bool:
@@ -93,8 +92,7 @@ class precise(Condition):
     std_error: float
 
     def __post_init__(self) -> None:
-        if not self.std_error > 0:
-            raise InvalidInput(f"`std_error` must be a positive number; got {self.std_error!r}. It is in units of the utility.")
+        check_between("std_error", self.std_error, 0, np.inf, "It is in units of the utility.")
 
     def __call__(self, progress: Progress) -> bool:
         return bool(progress.estimates) and bool(np.all(progress.estimates[-1].std_errors <= self.std_error))
@@ -107,8 +105,7 @@ class deadline(Condition):
     seconds: float
 
     def __post_init__(self) -> None:
-        if not self.seconds > 0:
-            raise InvalidInput(f"`seconds` must be a positive number; got {self.seconds!r}. An hour is 3600.")
+        check_between("seconds", self.seconds, 0, np.inf, "An hour is 3600.")
 
     def __call__(self, progress: Progress) -> bool:
         return progress.seconds >= self.seconds

@@ -75,3 +75,17 @@ def test_processes_really_are_several():
     with db.evaluators.Processes(2).session(game) as evaluate:
         seen = set(evaluate(EVERY, KEYS, np.arange(64)).utilities)
     assert float(os.getpid()) not in seen
+
+
+def test_a_worker_that_dies_and_a_game_that_cannot_travel_are_named():
+    def deadly(coalitions):
+        os.kill(os.getpid(), 9)
+
+    with pytest.raises(db.BackendUnavailable, match="died"):
+        db.value(db.games.Function(6, deadly, name="deadly"), evaluator=db.evaluators.Processes(2))
+    import threading
+
+    lock = threading.Lock()
+    game = db.games.Function(6, lambda c: c.sum(axis=1) + lock.locked(), name="locked")
+    with pytest.raises(db.InvalidInput, match="cannot be sent"):
+        db.value(game, evaluator=db.evaluators.Processes(2))

@@ -262,3 +262,11 @@ def test_exact_at_twenty_players():
     estimate = db.value(game, estimator="exact", ledger=ledger)
     np.testing.assert_allclose(estimate.values, expected, rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(db.estimate(ledger, db.Shapley()).values, expected, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("scale", [1e-12, 1e6, 1e10, 1e100])
+def test_least_core_does_not_depend_on_the_unit(scale, rng):
+    utility = rng.random(2**6)
+    plain = db.value(db.games.Table(utility), db.LeastCore()).values
+    np.testing.assert_allclose(db.value(db.games.Table(utility * scale), db.LeastCore()).values / scale, plain, atol=1e-7)
+    assert db.value(db.games.Table(np.zeros(8)), db.LeastCore()).values == pytest.approx(np.zeros(3))

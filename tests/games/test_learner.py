@@ -324,3 +324,31 @@ def test_bad_input_gets_one_clear_sentence(make, words):
     with pytest.raises(db.InvalidInput) as error:
         make()
     assert words in str(error.value)
+
+
+def test_randomness_inside_a_search_belongs_to_the_key_too():
+    from sklearn.model_selection import GridSearchCV, StratifiedKFold
+
+    search = GridSearchCV(DecisionTreeClassifier(random_state=0), {"max_depth": [1, 2]}, cv=StratifiedKFold(2, shuffle=True))
+    game = Learner(search, dataset(n=30), "accuracy")
+    assert game.stochastic
+    coalitions, keys = np.ones((6, 30), bool), db.chance.keys(0, 2, np.arange(6))
+    assert np.array_equal(game.utility(coalitions, keys), game.utility(coalitions, keys))
+    assert search.cv.random_state is None
+
+
+def test_texts_can_be_rows():
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    texts = ["good film", "bad film", "good play", "bad play", "very good", "very bad"]
+    data = db.Dataset(texts[:4], ["+", "-", "+", "-"], texts[4:], ["+", "-"])
+    game = Learner(make_pipeline(TfidfVectorizer(), LogisticRegression()), data, "accuracy")
+    assert db.value(game).values.shape == (4,)
+
+
+def test_labels_and_validation_labels_must_share_classes():
+    X = np.zeros((2, 1))
+    with pytest.raises(db.InvalidInput, match="one kind"):
+        db.Dataset(X, ["no", "yes"], X, [0, 1])
+    with pytest.raises(db.InvalidInput, match="share classes"):
+        Learner(LogisticRegression(), db.Dataset(X, [0, 1], X, [5, 6]))

@@ -8,6 +8,7 @@ import numpy as np
 
 from databanzhaf import designs
 from databanzhaf.errors import DesignMismatch
+from databanzhaf.estimators.moments import doubt
 from databanzhaf.notions import Notion, Shapley
 from databanzhaf.types import Estimate, Evaluations
 
@@ -45,10 +46,9 @@ class GroupTesting:
         mean = design.normaliser * total / max(m, 1)
         spread = np.maximum(design.normaliser**2 * squares / max(m, 1) - mean[0] ** 2, 0.0)
         variance = spread / (m - 1) if m > 1 else np.full(n, np.inf)
+        error = doubt(np.sqrt(variance), np.full(n, float(max(m, 1))), design.normaliser * evaluations.scale(), evaluations.scale())
         freedom = np.full(n, float(max(m - 1, 1)))
-        return Estimate(
-            mean[0], np.sqrt(variance), freedom, mean[1:], evaluations.n_evaluations, notion.name, self.name, evaluations.players
-        )
+        return Estimate(mean[0], error, freedom, mean[1:], evaluations.n_evaluations, notion.name, self.name, evaluations.players)
 
 
 def _check(notion: Notion) -> None:

@@ -14,7 +14,7 @@ from databanzhaf.notions import LeastCore as LeastCoreNotion
 from databanzhaf.notions import Notion
 from databanzhaf.types import BoolArray, Estimate, Evaluations, FloatArray, IntArray
 
-# Slack of the second step, relative to the utilities' range; HiGHS solves the first to about 1e-9.
+# Slack of the second step, relative to the largest utility; HiGHS solves the first to about 1e-9.
 _SLACK = 1e-9
 # Constraints added per round: fewer make more rounds, more make larger programs. 2 n to 200 are equally fast.
 _PER_ROUND = 200
@@ -84,8 +84,17 @@ def least_core_values(
     everybody : int
         Position of the full coalition.
     """
-    scale = max(float(np.abs(utility).max()), float(np.ptp(utility)), 1e-300)
-    slack = _SLACK * scale
+    scale = float(np.abs(utility).max()) or 1.0
+    return scale * _unit_least_core(utility / scale, sums, members, everybody)
+
+
+def _unit_least_core(
+    utility: FloatArray,
+    sums: Callable[[FloatArray], FloatArray],
+    members: Callable[[IntArray], BoolArray],
+    everybody: int,
+) -> FloatArray:
+    """`least_core_values` of utilities within [-1, 1], as the solvers' tolerances assume."""
     total = float(utility[everybody])
     n = members(np.array([everybody])).shape[1]
     equal = np.full(n, total / n)
@@ -95,31 +104,31 @@ def least_core_values(
         shortfall = utility - sums(payment) - subsidy
         shortfall[working] = -np.inf
         worst = np.argsort(-shortfall, kind="stable")[:_PER_ROUND]
-        worst = worst[shortfall[worst] > 2 * slack]
+        worst = worst[shortfall[worst] > 2 * _SLACK]
         if not worst.size:
             return payment
         working = np.sort(np.concatenate([working, worst]))
         constraints = members(working).astype(np.float64)
-        subsidy = _smallest_subsidy(constraints, utility[working], total, scale)
-        payment = _closest(constraints, utility[working] - subsidy - slack, equal)
+        subsidy = _smallest_subsidy(constraints, utility[working], total)
+        payment = _closest(constraints, utility[working] - subsidy - _SLACK, equal)
 
 
-def _smallest_subsidy(constraints: FloatArray, utility: FloatArray, total: float, scale: float) -> float:
+def _smallest_subsidy(constraints: FloatArray, utility: FloatArray, total: float) -> float:
     from scipy.optimize import linprog
 
     k, n = constraints.shape
     solution: Any = linprog(
         np.append(np.zeros(n), 1.0),
         A_ub=-np.column_stack([constraints, np.ones(k)]),
-        b_ub=-utility / scale,
+        b_ub=-utility,
         A_eq=np.append(np.ones(n), 0.0)[None, :],
-        b_eq=[total / scale],
+        b_eq=[total],
         bounds=(None, None),
         method="highs",
     )
     if solution.status != 0:
         raise RuntimeError(f"the least core's linear program was not solved: {solution.message}")
-    return float(solution.x[-1]) * scale
+    return float(solution.x[-1])
 
 
 def _closest(constraints: FloatArray, demand: FloatArray, equal: FloatArray) -> FloatArray:

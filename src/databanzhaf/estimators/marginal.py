@@ -8,7 +8,7 @@ import numpy as np
 
 from databanzhaf.designs import Paired
 from databanzhaf.errors import DesignMismatch
-from databanzhaf.estimators.moments import mean_and_error
+from databanzhaf.estimators.moments import doubt, mean_and_error
 from databanzhaf.notions import Notion, SizeWeighted
 from databanzhaf.types import Estimate, Evaluations
 
@@ -37,6 +37,9 @@ class Marginal:
         first = np.flatnonzero((index[:-1] % 2 == 0) & (index[1:] == index[:-1] + 1))
         contributions = evaluations.utilities[first + 1] - evaluations.utilities[first]
         player = design.players(index[first] // 2)
-        mean, error, freedom = mean_and_error(contributions.mean(axis=1), player, design.n_players)
+        contribution = contributions.mean(axis=1)
+        mean, error, freedom = mean_and_error(contribution, player, design.n_players)
+        spread = float(np.abs(contribution - mean[player]).max(initial=0.0))
+        error = doubt(error, np.bincount(player, minlength=design.n_players).astype(np.float64), spread, evaluations.scale())
         by_repeat = np.stack([mean_and_error(column, player, design.n_players)[0] for column in contributions.T])
         return Estimate(mean, error, freedom, by_repeat, evaluations.n_evaluations, notion.name, self.name, evaluations.players)

@@ -8,6 +8,7 @@ import numpy as np
 
 from databanzhaf import designs
 from databanzhaf.errors import DesignMismatch
+from databanzhaf.estimators.moments import doubt
 from databanzhaf.notions import Notion, SizeWeighted
 from databanzhaf.types import BLOCK_CELLS, Estimate, Evaluations, FloatArray, IntArray
 
@@ -23,7 +24,8 @@ class Permutation:
 
     where the factor is 1 for Shapley. The standard error is that of a mean over permutations. Its degrees
     of freedom count the permutations that carry weight, :math:`(\sum_t g)^2 / \max(\sum_t g^2, T\,E[g^2])`; a player
-    with fewer than two of them has been seen too little, and its standard error is infinite.
+    with fewer than two of them has been seen too little, and its standard error is infinite. With fewer than about 30 permutations the
+    intervals are too narrow where a player matters in few positions only: a handful of draws then rarely shows them.
 
     `truncation` stops each permutation once its utility is that close to U(N) (TMC): cheaper, and biased.
     """
@@ -46,6 +48,7 @@ class Permutation:
         total, squares = np.zeros((1 + repeats, n)), np.zeros(n)
         load, load_squares = np.zeros(n), np.zeros(n)
         shift: FloatArray | None = None
+        spread = 0.0
         step = max(1, BLOCK_CELLS // (n * (1 + repeats)))
         for low in range(0, len(numbers), step):
             orders = design.orders(numbers[low : low + step])
@@ -57,6 +60,7 @@ class Permutation:
                 shift = contributions[0, 0]
             total += contributions.sum(axis=1)
             squares += ((contributions[0] - shift) ** 2).sum(axis=0)
+            spread = max(spread, float(np.abs(contributions[0] - shift).max(initial=0.0)))
             load += factor[places].sum(axis=0)
             load_squares += (factor[places] ** 2).sum(axis=0)
 
@@ -68,7 +72,8 @@ class Permutation:
         with np.errstate(divide="ignore", invalid="ignore"):
             variance = np.maximum(squares / count - (mean[0] - shift) ** 2, 0.0) / (count - 1)
             effective = load**2 / np.maximum(load_squares, count * np.mean(factor**2))
-        error = np.where((effective >= 2) & (count > 1), np.sqrt(variance), np.inf)
+        error = doubt(np.sqrt(variance), np.full(n, float(count)), spread, evaluations.scale())
+        error = np.where((effective >= 2) & (count > 1), error, np.inf)
         return self._estimate(evaluations, notion, mean[0], error, np.maximum(effective - 1, 1.0), mean[1:])
 
     def _estimate(

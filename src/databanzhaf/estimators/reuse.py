@@ -8,6 +8,7 @@ import numpy as np
 
 from databanzhaf.designs import Coin
 from databanzhaf.errors import DesignMismatch
+from databanzhaf.estimators.moments import doubt
 from databanzhaf.notions import Banzhaf, Notion, WeightedBanzhaf
 from databanzhaf.types import Estimate, Evaluations
 
@@ -55,9 +56,10 @@ class Reuse:
             variance = in_part + out_part
             freedom = variance**2 / (in_part**2 / (n_in - 1) + out_part**2 / (n_out - 1))
         measured = (n_in > 1) & (n_out > 1)
+        error = doubt(np.sqrt(variance), np.minimum(n_in, n_out), evaluations.scale(), evaluations.scale())
         return Estimate(
             means[0],
-            np.where(measured, np.sqrt(variance), np.inf),
+            np.where(measured, error, np.inf),
             np.where(measured & (variance > 0), freedom, 1.0),
             means[2:],
             evaluations.n_evaluations,

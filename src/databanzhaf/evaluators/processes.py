@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from databanzhaf.errors import check_count
+from databanzhaf.errors import BackendUnavailable, InvalidInput, check_count
 from databanzhaf.evaluators.batch import evaluate, join
 from databanzhaf.types import Batch, BoolArray, EvaluateBatch, Failure, Game, IntArray, KeyArray
 
@@ -34,6 +34,9 @@ class Processes:
 
     @contextmanager
     def session(self, game: Game, keep_outcomes: bool = False) -> Iterator[EvaluateBatch]:
+        from concurrent.futures.process import BrokenProcessPool
+        from pickle import PicklingError
+
         from joblib import Parallel, delayed, parallel_config
 
         with parallel_config("loky", n_jobs=self.workers, inner_max_num_threads=1), Parallel(batch_size=1) as pool:
@@ -45,7 +48,17 @@ class Processes:
                     delayed(_in_worker)(game, coalitions[piece[0] : end], keys[piece[0] : end], piece - piece[0], keep_outcomes)
                     for piece, end in zip(pieces, ends, strict=True)
                 )
-                return join(pool(tasks))
+                try:
+                    return join(pool(tasks))
+                except PicklingError as error:
+                    raise InvalidInput(
+                        f"the game cannot be sent to worker processes ({error}). "
+                        "Build it from importable pieces, or use evaluators.Local()."
+                    ) from error
+                except BrokenProcessPool as error:
+                    raise BackendUnavailable(
+                        "a worker process died (killed, or out of memory). A ledger keeps what was done: run again, with fewer jobs."
+                    ) from error
 
             yield run
 

@@ -2,6 +2,7 @@
 
 from databanzhaf.games.function import Function
 from databanzhaf.games.learner import Learner
+from databanzhaf.games.network import Network
 from databanzhaf.games.table import Table
 
-__all__ = ["Function", "Learner", "Table"]
+__all__ = ["Function", "Learner", "Network", "Table"]

@@ -43,8 +43,8 @@ class Function:
         self.n_players = check_count("n_players", n_players)
         if not callable(function):
             raise InvalidInput(f"`function` must be callable on coalitions, bool (m, {n_players}); got {function!r}. Pass a function.")
-        if players is not None and len(players) != n_players:
-            raise InvalidInput(f"`players` must name all {n_players} players; got {len(players)}. Leave it out for 0..n-1.")
+        if players is not None and (not hasattr(players, "__len__") or len(players) != n_players):
+            raise InvalidInput(f"`players` must name all {n_players} players; got {players!r:.60}. Leave it out for 0..n-1.")
         self.function = function
         self.stochastic = stochastic
         self.name = name

@@ -54,7 +54,8 @@ class Learner:
 
         if not isinstance(dataset, Dataset):
             raise InvalidInput(f"`dataset` must be a databanzhaf.Dataset; got {type(dataset).__name__}. Pass Dataset(X, y, X_val, y_val).")
-        if isinstance(estimator, type) or not (is_classifier(estimator) or is_regressor(estimator)):
+        usable = hasattr(estimator, "fit") and hasattr(estimator, "get_params") and not isinstance(estimator, type)
+        if not usable or not (is_classifier(estimator) or is_regressor(estimator)):
             raise InvalidInput(
                 f"`estimator` must be a scikit-learn classifier or regressor, an instance; got {estimator!r}. Try LogisticRegression()."
             )
@@ -86,7 +87,15 @@ class Learner:
             self._scorer = self.scoring
         open_states = [name for name, value in estimator.get_params().items() if _is_open_state(name, value)]
         self._open_states = sorted(open_states)
-        self.stochastic = bool(open_states) if stochastic is None else stochastic
+        # Splitters of a search (ShuffleSplit and the like) hold a random state of their own, which get_params does not show.
+        splitters = [name for name, value in estimator.get_params().items() if _is_open_splitter(value)]
+        self._open_splitters = sorted(splitters)
+        self.stochastic = bool(open_states or splitters) if stochastic is None else stochastic
+        if self.classifies and not np.isin(dataset.y_val, dataset.y).any():
+            raise InvalidInput(
+                f"`y` and `y_val` must share classes; got {np.unique(dataset.y)[:3].tolist()} and {np.unique(dataset.y_val)[:3].tolist()}. "
+                "Encode both the same way."
+            )
         if not self.classifies and dataset.y.dtype.kind not in "biuf":
             raise InvalidInput(f"a regressor needs numbers as labels; got {dataset.y.dtype}. Use a classifier, or convert `y`.")
 
@@ -127,9 +136,13 @@ class Learner:
         from sklearn.base import clone
 
         model = clone(self.estimator)
-        if self._open_states:
-            seeds = chance.words(np.array([key], np.uint64), len(self._open_states))[0] >> np.uint64(33)
-            model.set_params(**{name: int(seed) for name, seed in zip(self._open_states, seeds, strict=True)})
+        names = [*self._open_states, *self._open_splitters]
+        seeds = (chance.words(np.array([key], np.uint64), len(names))[0] >> np.uint64(33)).tolist()
+        for name, seed in zip(names, seeds, strict=True):
+            if name in self._open_states:
+                model.set_params(**{name: seed})
+            else:
+                model.get_params()[name].random_state = seed
         return model.fit(*self.dataset.take(rows))
 
     def utility(self, coalitions: BoolArray, keys: KeyArray) -> FloatArray:
@@ -177,6 +190,11 @@ def _is_open_state(name: str, value: object) -> bool:
     # A RandomState object would make the answer depend on the order of trainings, so it is replaced too.
     is_state = name == "random_state" or name.endswith("__random_state")
     return is_state and not isinstance(value, (int, np.integer))
+
+
+def _is_open_splitter(value: object) -> bool:
+    has_state = hasattr(value, "random_state") and not hasattr(value, "get_params") and not isinstance(value, type)
+    return has_state and getattr(value, "shuffle", True) and _is_open_state("random_state", value.random_state)  # type: ignore[attr-defined]
 
 
 def _parameters(function: Callable[..., Any]) -> list[str]:

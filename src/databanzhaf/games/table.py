@@ -23,7 +23,10 @@ class Table:
     players = None
 
     def __init__(self, utilities: ArrayLike) -> None:
-        self.utilities = np.array(utilities, dtype=np.float64)
+        try:
+            self.utilities = np.array(utilities, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise InvalidInput(f"`utilities` must be numbers; got {utilities!r:.60}. Pass 2**n floats.") from error
         length = self.utilities.size
         if self.utilities.ndim != 1 or length < 2 or length & (length - 1):
             raise InvalidInput(

@@ -1,0 +1,181 @@
+"""A game that trains a fully connected network on each coalition's rows, thousands at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from databanzhaf.data import Dataset
+from databanzhaf.errors import InvalidInput, check_between, check_count
+from databanzhaf.games.trained import TrainedGame, resolve_device
+from databanzhaf.kernels.recipe import ACTIVATIONS, CLASSIFICATION_SCORES, REGRESSION_SCORES, Recipe, Trained
+from databanzhaf.types import BoolArray, KeyArray
+
+
+class Network(TrainedGame):
+    """U(S) is the validation score of a network trained on the rows of S.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Numbers, without NaN; scale them. Labels of any kind for a classification, numbers for a regression.
+    hidden : sequence of int
+        Units of each hidden layer; () is logistic or linear regression by the same loop.
+    activation : "leaky_relu", "relu" or "tanh"
+    epochs, batch_size, learning_rate
+        Each epoch shuffles the coalition's rows anew; `batch_size=None` is full-batch gradient descent.
+    optimizer : "adam" or "sgd"
+        `betas` and `eps` are Adam's, `momentum` is for "sgd".
+    loss : "cross_entropy", "squared" or "double_softmax"
+        "squared" makes it a regression. "double_softmax" applies softmax twice, cross_entropy(softmax(softmax(z))), as the code behind
+        the paper does; it is there to reproduce the paper and flattens the gradients.
+    score : str, optional
+        "probability" (mean probability of the true class; the default), "accuracy", "log_loss" (negated: more is better); for a
+        regression "r2" (the default) or "mse" (negated); or the name of a scikit-learn scorer, computed from the predictions.
+    score_at : "last" or "best_epoch"
+        "best_epoch" is the paper's protocol, the best score over the epochs; it looks at the validation rows while training.
+    sample_weight : array (rows,), optional
+        With `weighting="loss"` each row's loss is multiplied by it; with "sampling" each epoch draws as many rows as the coalition has,
+        with replacement, in proportion to it. A row of weight 0 is left out.
+    smoothing : (draws, radius), optional
+        Randomized smoothing (Duchi et al. 2012): the gradient is the mean over `draws` of gradients at theta + radius * Gaussian.
+    device : "auto", "cpu" or "cuda"
+        "cpu" is a Numba kernel that needs no torch; "auto" takes CUDA if torch sees it.
+    threads : int, optional
+        Of the Numba kernel; by default one for each core. Values do not depend on it.
+    tf32, compiles, chunk
+        CUDA only: allow TF32 products (off: float32), use torch.compile (on), models at a time (from free memory).
+
+    Initial weights, batches and noise are functions of (seed, index, repeat): the same bits on every device, and utilities that agree to
+    float32. An empty coalition predicts the majority class, or the mean.
+    """
+
+    def __init__(
+        self,
+        dataset: Dataset,
+        hidden: Sequence[int] = (100,),
+        *,
+        activation: str = "leaky_relu",
+        epochs: int = 15,
+        batch_size: int | None = 32,
+        learning_rate: float = 1e-2,
+        optimizer: str = "adam",
+        momentum: float = 0.0,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        loss: str = "cross_entropy",
+        score: str | None = None,
+        score_at: str = "last",
+        sample_weight: Any = None,
+        weighting: str = "loss",
+        smoothing: tuple[int, float] | None = None,
+        device: str = "auto",
+        threads: int | None = None,
+        tf32: bool = False,
+        compiles: bool = True,
+        chunk: int | None = None,
+    ) -> None:
+        self.dataset, self.loss, self.sample_weight = dataset, loss, sample_weight
+        self._check(score, optimizer, epochs, batch_size, learning_rate, score_at)
+        if isinstance(hidden, (str, bytes)) or not all(isinstance(units, (int, np.integer)) and units > 0 for units in hidden):
+            raise InvalidInput(f"`hidden` must list the units of each hidden layer, such as (100,) or (); got {hidden!r}. Try (100,).")
+        if activation not in ACTIVATIONS:
+            raise InvalidInput(f'`activation` must be one of {", ".join(ACTIVATIONS)}; got {activation!r}. Try "leaky_relu".')
+        if weighting not in ("loss", "sampling"):
+            raise InvalidInput(f'`weighting` must be "loss" or "sampling"; got {weighting!r}. "loss" weighs each row\'s loss.')
+        if weighting == "sampling" and sample_weight is None:
+            raise InvalidInput('`weighting="sampling"` needs `sample_weight`; got none. Pass one weight for each training row.')
+        draws, radius = (0, 0.0) if smoothing is None else smoothing
+        if smoothing is not None:
+            check_count("smoothing draws", draws)
+            check_between("smoothing radius", radius, 0, np.inf, "The paper takes the learning rate.")
+        if threads is not None:
+            check_count("threads", threads)
+        outputs = len(self.classes) if self.classifies else 1
+        in_kernel = self.score_name in (*CLASSIFICATION_SCORES, *REGRESSION_SCORES)
+        self.recipe = Recipe(
+            sizes=(self.rows.X.shape[1], *(int(units) for units in hidden), outputs),
+            activation=activation,
+            loss=loss,
+            optimizer=optimizer,
+            learning_rate=float(learning_rate),
+            momentum=float(momentum),
+            betas=(float(betas[0]), float(betas[1])),
+            eps=float(eps),
+            epochs=epochs,
+            batch_size=batch_size,
+            weighted_sampling=weighting == "sampling",
+            smoothing_draws=draws,
+            smoothing_radius=float(radius),
+            score=self.score_name if in_kernel else ("probability" if self.classifies else "mse"),
+            best_epoch=score_at == "best_epoch",
+        )
+        if self.rows.X.ndim != 2:
+            raise InvalidInput(f"a Network takes tables; got rows of shape {self.rows.X.shape[1:]}. Flatten them, or use games.Module.")
+        if not in_kernel and score_at == "best_epoch":
+            raise InvalidInput(
+                f'score_at="best_epoch" needs a score of the kernel; got {self.score_name!r}. Use "accuracy" or "probability".'
+            )
+        self.device = resolve_device(device)
+        self.threads, self.tf32, self.compiles, self.chunk = threads, tf32, compiles, chunk
+
+    @property
+    def call_size(self) -> int:
+        """Coalitions per call: one chunk on CUDA; on the CPU about a tenth of a second of work."""
+        if self.device != "cpu":
+            return 16384
+        parameters = self.recipe.n_parameters
+        passes = self.recipe.epochs * self.dataset.n_rows * (1 + self.recipe.smoothing_draws) + len(self.rows.X_val)
+        return int(np.clip(4e9 / (4.0 * parameters * passes), 1, 4096))
+
+    @cached_property
+    def _trainer(self) -> Any:
+        from databanzhaf.kernels.programs import fully_connected
+        from databanzhaf.kernels.stacked import Trainer
+
+        return Trainer(
+            fully_connected(self.recipe),
+            self.recipe,
+            self.rows,
+            device=self.device,
+            compiles=self.compiles,
+            tf32=self.tf32,
+            chunk=self.chunk,
+        )
+
+    def train(self, coalitions: BoolArray, keys: KeyArray, *, predictions: bool = False, confidence: bool = False) -> Trained:
+        """Train one model for each coalition: its score; if asked for, its predictions on the validation rows; and, for each training
+        row, the summed probability of its own label over the models that did not see it, with their number.
+        """
+        if confidence and not self.classifies:
+            raise InvalidInput("`confidence` is the probability of a row's label; a regression has none. Leave it out.")
+
+        def kernel(members: BoolArray, keys: KeyArray, predictions: bool, confidence: bool) -> Trained:
+            if self.device != "cpu":
+                return self._trainer.train(members, keys, predictions=predictions, confidence=confidence)  # type: ignore[no-any-return]
+            from databanzhaf.kernels import cpu
+
+            return cpu.train(self.recipe, self.rows, members, keys, predictions=predictions, confidence=confidence, threads=self.threads)
+
+        return self._train_all(coalitions, keys, kernel, predictions, confidence)
+
+    def fingerprint(self) -> dict[str, str]:
+        recipe = {f"network.{name}": str(value) for name, value in asdict(self.recipe).items() if name != "score"}
+        weights = "none" if self.sample_weight is None else self._weight_digest()
+        return {"game": "network", "data": self.dataset.fingerprint(), **recipe, "sample_weight": weights, "metric": self.score_name}
+
+    def _weight_digest(self) -> str:
+        from databanzhaf.fingerprint import describe
+
+        return describe(self.rows.weights)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_trainer"}
+
+    def __repr__(self) -> str:
+        shape = "-".join(map(str, self.recipe.sizes))
+        return f"Network({shape}, {self.dataset!r}, score={self.score_name!r}, device={self.device!r})"

@@ -1,0 +1,218 @@
+"""What the games that train networks share: rows as arrays, checks of the options, scores of kept outcomes."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from databanzhaf.data import Dataset
+from databanzhaf.errors import BackendUnavailable, InvalidInput, check_between, check_count
+from databanzhaf.kernels.recipe import CLASSIFICATION_LOSSES, CLASSIFICATION_SCORES, OPTIMIZERS, REGRESSION_SCORES, Rows, Trained
+from databanzhaf.types import BoolArray, FloatArray, KeyArray, Labels
+
+
+class TrainedGame:
+    """A game whose utility is the validation score of a model that a kernel trains on the coalition's rows."""
+
+    dataset: Dataset
+    score_name: str
+    loss: Any
+    sample_weight: Any
+
+    stochastic = True
+
+    @abstractmethod
+    def train(self, coalitions: BoolArray, keys: KeyArray, *, predictions: bool = False, confidence: bool = False) -> Trained:
+        """Train one model for each coalition."""
+
+    @property
+    def n_players(self) -> int:
+        return self.dataset.n_players
+
+    @property
+    def players(self) -> Labels | None:
+        return self.dataset.players
+
+    @property
+    def classifies(self) -> bool:
+        return bool(self.loss != "squared")
+
+    @cached_property
+    def classes(self) -> Any:
+        """The classes of the training labels, sorted; None for a regression."""
+        return np.unique(self.dataset.y) if self.classifies else None
+
+    @cached_property
+    def rows(self) -> Rows:
+        """The dataset as float32 arrays and class numbers."""
+        data = self.dataset
+        X, X_val = _numbers("X", data.X), _numbers("X_val", data.X_val)
+        if self.classifies:
+            y, y_val = (np.searchsorted(self.classes, labels).astype(np.int32) for labels in (data.y, data.y_val))
+        else:
+            y, y_val = data.y.astype(np.float32), data.y_val.astype(np.float32)
+        weights = np.ones(len(X), np.float32) if self.sample_weight is None else np.asarray(self.sample_weight, dtype=np.float32)
+        return Rows(X, y, X_val, y_val, weights)
+
+    @cached_property
+    def _without_training(self) -> FloatArray:
+        """What an empty coalition predicts: the majority of all training labels, with certainty, or their mean."""
+        n_val = len(self.rows.y_val)
+        if not self.classifies:
+            return np.full((n_val, 1), self.rows.y.mean(dtype=np.float64))
+        out = np.zeros((n_val, len(self.classes)))
+        out[:, np.bincount(self.rows.y).argmax()] = 1.0
+        return out
+
+    def _train_all(self, coalitions: BoolArray, keys: KeyArray, kernel: Any, predictions: bool, confidence: bool) -> Trained:
+        """Give the kernel the coalitions that have rows; the others predict without training."""
+        members = self.dataset.members(coalitions)
+        has_rows = (members & (self.rows.weights > 0)).any(axis=1)
+        trained = kernel(np.ascontiguousarray(members[has_rows]), keys[has_rows], predictions, confidence) if has_rows.any() else None
+        if trained is not None and has_rows.all():
+            return trained  # type: ignore[no-any-return]
+        scores = np.full(len(keys), self._score_predictions(self._without_training))
+        predicted = np.repeat(self._without_training[None].astype(np.float32), len(keys), axis=0) if predictions else None
+        nobody = np.zeros(members.shape[1])
+        if trained is None:
+            return Trained(scores, predicted, *((nobody, nobody.astype(np.int64)) if confidence else ()))
+        scores[has_rows] = trained.scores
+        if predicted is not None:
+            predicted[has_rows] = trained.predictions
+        return Trained(scores, predicted, trained.confidence, trained.unseen)
+
+    def utility(self, coalitions: BoolArray, keys: KeyArray) -> FloatArray:
+        if self.score_name in (*CLASSIFICATION_SCORES, *REGRESSION_SCORES):
+            return self.train(coalitions, keys).scores
+        return np.array([self.score(outcome) for outcome in self.outcomes(coalitions, keys)])
+
+    def outcomes(self, coalitions: BoolArray, keys: KeyArray) -> list[bytes]:
+        predicted = self.train(coalitions, keys, predictions=True).predictions
+        assert predicted is not None
+        return [self._answers(each).pack() for each in predicted]
+
+    def score(self, outcome: bytes) -> float:
+        from databanzhaf.games.answers import unpack
+
+        answers = unpack(outcome, self.classes)
+        predicted = answers.predict_proba(None) if self.classifies else np.asarray(answers.predict(None))[:, None]
+        if self.score_name in (*CLASSIFICATION_SCORES, *REGRESSION_SCORES):
+            return self._score_predictions(predicted)
+        from sklearn.metrics import get_scorer
+
+        return float(get_scorer(self.score_name)(answers, self.dataset.X_val, self.dataset.y_val))
+
+    def _answers(self, predicted: Any) -> Any:
+        from databanzhaf.games.answers import ClassifierAnswers, RegressorAnswers
+
+        if not self.classifies:
+            return RegressorAnswers({"predict": predicted[:, 0]})
+        labels = self.classes[predicted.argmax(axis=1)]
+        return ClassifierAnswers({"predict": labels, "predict_proba": predicted}, self.classes)
+
+    def _score_predictions(self, predicted: Any) -> float:
+        """A built-in score from probabilities or predicted targets."""
+        y = self.rows.y_val
+        if not np.isfinite(predicted).all():
+            return float("nan")
+        if self.score_name == "accuracy":
+            return float(np.mean(predicted.argmax(axis=1) == y))
+        if self.classifies:
+            own = predicted[np.arange(len(y)), y].astype(np.float64)
+            return float(np.log(np.maximum(own, 1e-12)).mean() if self.score_name == "log_loss" else own.mean())
+        target = y.astype(np.float64)
+        errors = float(np.mean((predicted[:, 0] - target) ** 2))
+        return 1 - errors / float(target.var()) if self.score_name == "r2" else -errors
+
+    def _check(self, score: str | None, optimizer: str, epochs: int, batch_size: int | None, learning_rate: float, score_at: str) -> None:
+        """The rules that both games have; resolves the score."""
+        if not isinstance(self.dataset, Dataset):
+            raise InvalidInput(
+                f"`dataset` must be a databanzhaf.Dataset; got {type(self.dataset).__name__}. Pass Dataset(X, y, X_val, y_val)."
+            )
+        if not callable(self.loss) and self.loss not in (*CLASSIFICATION_LOSSES, "squared"):
+            raise InvalidInput(
+                f'`loss` must be one of {", ".join((*CLASSIFICATION_LOSSES, "squared"))}; got {self.loss!r}. Try "cross_entropy".'
+            )
+        if optimizer not in OPTIMIZERS:
+            raise InvalidInput(f'`optimizer` must be one of {", ".join(OPTIMIZERS)}; got {optimizer!r}. Try "adam".')
+        if score_at not in ("last", "best_epoch"):
+            raise InvalidInput(f'`score_at` must be "last" or "best_epoch"; got {score_at!r}. The last epoch is the honest choice.')
+        check_count("epochs", epochs)
+        if batch_size is not None:
+            check_count("batch_size", batch_size)
+        check_between("learning_rate", learning_rate, 0, np.inf, "Try 0.01.")
+        self.score_name = score or ("probability" if self.classifies else "r2")
+        self._check_score()
+        self._check_labels()
+        if self.sample_weight is not None:
+            weight = np.asarray(self.sample_weight, dtype=np.float64)
+            if weight.shape != (self.dataset.n_rows,) or not np.isfinite(weight).all() or (weight < 0).any():
+                raise InvalidInput(
+                    f"`sample_weight` must be {self.dataset.n_rows} numbers, 0 or more, one for each row; got shape {weight.shape}. "
+                    "Clip negative weights to 0."
+                )
+
+    def _check_score(self) -> None:
+        from sklearn.metrics import get_scorer_names
+
+        own, other = (CLASSIFICATION_SCORES, REGRESSION_SCORES) if self.classifies else (REGRESSION_SCORES, CLASSIFICATION_SCORES)
+        if self.score_name in own:
+            return
+        if self.score_name in other or self.score_name not in get_scorer_names():
+            kind = "classification" if self.classifies else "regression"
+            raise InvalidInput(
+                f"`score` for {kind} must be {', '.join(own)} or a scikit-learn scorer's name; got {self.score_name!r}. Try {own[0]!r}."
+            )
+
+    def _check_labels(self) -> None:
+        data = self.dataset
+        if not self.classifies:
+            if data.y.dtype.kind not in "biuf":
+                raise InvalidInput(f'a regression needs numbers as labels; got {data.y.dtype}. Use loss="cross_entropy" for classes.')
+            if self.score_name == "r2" and np.ptp(data.y_val.astype(np.float64)) == 0:
+                raise InvalidInput('`r2` needs validation targets that differ; all are equal. Use score="mse".')
+            return
+        outside = np.setdiff1d(data.y_val, data.y)
+        if outside.size:
+            raise InvalidInput(f"`y_val` must hold classes of `y` only; got {outside[:3].tolist()} besides. Drop those validation rows.")
+        if data.y.dtype.kind == "f" and (data.y != np.round(data.y)).any():
+            raise InvalidInput('`y` holds numbers that are no class labels. Use loss="squared" for a regression.')
+
+
+def _numbers(name: str, table: Any) -> Any:
+    """A table as float32, rows first; refuses what is no number."""
+    if hasattr(table, "tocsr"):
+        table = table.toarray()
+    try:
+        array = np.ascontiguousarray(np.asarray(table), dtype=np.float32)
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(f"`{name}` must hold numbers; got {error}. Encode categories first, for example with OneHotEncoder.") from error
+    if not np.isfinite(array).all():
+        row = int(np.flatnonzero(~np.isfinite(array.reshape(len(array), -1)).all(axis=1))[0])
+        raise InvalidInput(
+            f"`{name}` must be finite for a network; row {row} holds NaN or infinity. Impute first, for example with SimpleImputer."
+        )
+    return array
+
+
+def resolve_device(device: str) -> str:
+    """ "auto" is CUDA if torch sees it, else "cpu"; a device that is asked for and absent is an error, never another device."""
+    if device == "cpu":
+        return device
+    if device != "auto" and not device.startswith("cuda"):
+        raise InvalidInput(f'`device` must be "auto", "cpu", "cuda" or "cuda:N"; got {device!r}. Try "auto".')
+    try:
+        import torch
+    except ImportError as error:
+        if device == "auto":
+            return "cpu"
+        raise BackendUnavailable(f"device {device!r} needs torch, which is not installed. Run: pip install 'databanzhaf[torch]'") from error
+    if torch.cuda.is_available():
+        return "cuda" if device == "auto" else device
+    if device == "auto":
+        return "cpu"
+    raise BackendUnavailable(f'device {device!r} was asked for, but torch sees no CUDA device here. Use device="cpu" or "auto".')

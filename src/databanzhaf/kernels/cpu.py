@@ -1,0 +1,169 @@
+"""Training kernels for the CPU (Numba): one fused loop per model, whose weights and moments stay in the core's cache.
+
+Float32. Products are blocked four rows by four terms, so that each load of a weight serves four rows: 75 to 100 GFLOP/s on
+one core whose BLAS does 98 on large matrices and 40 on ones of this size (32 x 48 x 100). Tolerance against the reference:
+see `tests/kernels`. Models run in Python threads, each in its own workspace, without the interpreter's lock; which thread
+trains a model does not change a bit of it.
+"""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Final
+
+import numpy as np
+
+from databanzhaf import chance
+from databanzhaf.kernels.cpu_layers import (
+    SCORING_ROWS,
+    backward,
+    compiled,
+    confide,
+    evaluate,
+    forward,
+    initialise,
+    loss_slope,
+    order_rows,
+    smoothed,
+    update,
+)
+from databanzhaf.kernels.recipe import ACTIVATIONS, Recipe, Rows, Trained
+from databanzhaf.types import BoolArray, KeyArray
+
+_SCORES: Final = ("probability", "accuracy", "log_loss", "r2", "mse")
+_LOSSES: Final = ("cross_entropy", "double_softmax", "squared")
+
+
+def train(
+    recipe: Recipe,
+    rows: Rows,
+    members: BoolArray,
+    keys: KeyArray,
+    *,
+    predictions: bool = False,
+    confidence: bool = False,
+    threads: int | None = None,
+) -> Trained:
+    """Train one model for each row of `members`; the same answer as `reference.train`, to float32, for any number of threads."""
+    m, n = members.shape
+    n_val, n_out = len(rows.X_val), recipe.sizes[-1]
+    workers = min(threads or len(os.sched_getaffinity(0)), m)
+    scores = np.empty(m)
+    predicted = np.empty((m if predictions else 0, n_val, n_out), np.float32)
+    total = np.zeros((workers, n if confidence else 0))
+    row_hashes = chance.mix(np.arange(n, dtype=np.uint64) + chance.GOLDEN)
+    plain = np.array(
+        [
+            recipe.epochs,
+            min(recipe.batch_size or n, n),
+            ACTIVATIONS.index(recipe.activation),
+            _LOSSES.index(recipe.loss),
+            recipe.optimizer == "adam",
+            recipe.weighted_sampling,
+            recipe.smoothing_draws,
+            _SCORES.index(recipe.score),
+            recipe.best_epoch,
+        ],
+        dtype=np.int64,
+    )
+    rates = np.array([recipe.learning_rate, recipe.momentum, *recipe.betas, recipe.eps, recipe.smoothing_radius])
+    y, y_val = (labels.astype(np.float32) for labels in (rows.y, rows.y_val))
+    sizes = np.array(recipe.sizes, dtype=np.int64)
+    bounds = recipe.bounds()
+
+    def work(worker: int) -> None:
+        _train_many(
+            rows.X, y, rows.X_val, y_val, rows.weights, row_hashes, members, keys, worker, workers,
+            sizes, bounds, plain, rates, *_workspace(recipe, n, n_val), scores, predicted, total[worker],
+        )  # fmt: skip
+
+    if workers == 1:
+        work(0)
+    else:
+        with ThreadPoolExecutor(workers) as pool:
+            list(pool.map(work, range(workers)))
+    return Trained(
+        scores,
+        predicted if predictions else None,
+        total.sum(axis=0) if confidence else None,
+        (~members).sum(axis=0) if confidence else None,
+    )
+
+
+def _workspace(recipe: Recipe, n: int, n_val: int) -> tuple[Any, ...]:
+    """One worker's memory: parameters, gradients and moments; layer values and their slopes; row numbers and sort keys."""
+    batch = max(min(recipe.batch_size or n, n), SCORING_ROWS)
+    parameters = np.empty((6, recipe.n_parameters), np.float32)
+    width = sum(recipe.sizes)
+    return (
+        parameters,
+        np.empty((2, batch * width), np.float32),
+        np.empty((2, n), np.int64),
+        np.empty(n, np.uint64),
+        np.empty(n, np.float64),
+        np.empty((n_val, recipe.sizes[-1]), np.float32),
+        np.empty((SCORING_ROWS, recipe.sizes[0]), np.float32),
+    )
+
+
+@compiled
+def _train_many(  # type: ignore[no-untyped-def]
+    X, y, X_val, y_val, weights, row_hashes, members, keys, worker, workers, sizes, bounds, plain, rates,
+    parameters, layers, numbers, sort_keys, edges, kept, gathered, scores, predicted, total,
+):  # fmt: skip
+    """Train models worker, worker + workers, ...; everything they need lies in the worker's own memory."""
+    epochs, batch_size, activation, loss = plain[0], plain[1], plain[2], plain[3]
+    adam, sampled, draws, score, best_epoch = plain[4] == 1, plain[5] == 1, plain[6], plain[7], plain[8] == 1
+    theta, grad, first, second, moved, summed = (
+        parameters[0], parameters[1], parameters[2], parameters[3], parameters[4], parameters[5],
+    )  # fmt: skip
+    values, deltas, present, order = layers[0], layers[1], numbers[0], numbers[1]
+    capacity = len(values) // np.sum(sizes)
+    n_out = sizes[-1]
+    end = capacity * (np.sum(sizes) - sizes[0])
+    inputs = values[end : end + capacity * sizes[0]].reshape(capacity, sizes[0])
+    last_delta = deltas[end - capacity * n_out : end].reshape(capacity, n_out)
+    keep = len(predicted) > 0
+    for model in range(worker, len(keys), workers):
+        key, member = keys[model], members[model]
+        n_present = 0
+        for i in range(len(X)):
+            if member[i] and weights[i] > 0:
+                present[n_present] = i
+                n_present += 1
+        initialise(theta, bounds, sizes, key)
+        first[:] = 0
+        second[:] = 0
+        best, step = -np.inf, 0
+        for epoch in range(epochs):
+            order_rows(order, sort_keys, edges, present, n_present, weights, row_hashes, key, epoch, sampled)
+            for low in range(0, n_present, batch_size):
+                rows = min(batch_size, n_present - low)
+                batch = order[low : low + rows]
+                for i in range(rows):
+                    inputs[i] = X[batch[i]]
+                step += 1
+                for draw in range(max(draws, 1)):
+                    at = theta
+                    if draws:
+                        smoothed(theta, moved, key, step, draw, rates[5], sizes)
+                        at = moved
+                    outputs = forward(at, sizes, inputs, values, rows, activation)
+                    loss_slope(outputs, last_delta, y, batch, rows, weights, not sampled, loss)
+                    backward(at, grad, sizes, inputs, values, deltas, rows, activation)
+                    if draws > 1:
+                        if draw == 0:
+                            summed[:] = 0
+                        for q in range(len(grad)):
+                            summed[q] += grad[q] / np.float32(draws)
+                update(theta, summed if draws > 1 else grad, first, second, step, adam, rates)
+            if best_epoch or epoch == epochs - 1:
+                now = evaluate(theta, sizes, X_val, y_val, values, activation, score, keep, kept)
+                if not now <= best:
+                    best = now
+                    if keep:
+                        predicted[model] = kept
+        scores[model] = best
+        if len(total):
+            confide(theta, sizes, X, y, member, values, gathered, activation, total)

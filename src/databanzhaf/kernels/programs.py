@@ -1,0 +1,116 @@
+"""torch modules made ready for stacking: known initial laws, keyed dropout, convolutions as products."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from databanzhaf.errors import InvalidInput
+from databanzhaf.kernels.recipe import Recipe
+from databanzhaf.kernels.stacked import Program
+from databanzhaf.kernels.torch_chance import KeyedDropout
+
+_BATCH_NORMS = (nn.modules.batchnorm._BatchNorm, nn.SyncBatchNorm)
+_UNIFORM = (nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d)
+_CONSTANT = (nn.GroupNorm, nn.LayerNorm, nn.PReLU, nn.modules.instancenorm._InstanceNorm)
+_DROPOUTS = (nn.Dropout, nn.Dropout1d, nn.Dropout2d, nn.Dropout3d, nn.AlphaDropout, nn.FeatureAlphaDropout)
+
+
+class UnfoldedConv2d(nn.Module):
+    """A convolution as a matrix product over unfolded patches: stacked, it is one batched product, not a grouped convolution."""
+
+    def __init__(self, plain: nn.Conv2d) -> None:
+        super().__init__()
+        self.weight, self.bias = plain.weight, plain.bias
+        self.kernel, self.stride, self.padding = plain.kernel_size, plain.stride, plain.padding
+
+    def forward(self, x: Tensor) -> Tensor:
+        (kh, kw), (sh, sw) = self.kernel, self.stride
+        ph, pw = (int(side) for side in self.padding)
+        x = nn.functional.pad(x, (pw, pw, ph, ph)) if ph or pw else x
+        patches = x.unfold(2, kh, sh).unfold(3, kw, sw)
+        rows, _, height, width = patches.shape[:4]
+        columns = patches.permute(0, 2, 3, 1, 4, 5).reshape(rows * height * width, -1)
+        out = columns @ self.weight.flatten(1).t()
+        if self.bias is not None:
+            out = out + self.bias
+        return out.reshape(rows, height, width, -1).permute(0, 3, 1, 2)
+
+
+def program_of(make_module: Callable[[], nn.Module], *, unfold: bool) -> Program:
+    """Check a user's module and make it ready: see `games.Module`."""
+    module = make_module()
+    if not isinstance(module, nn.Module):
+        raise InvalidInput(f"`make_module` must return a torch nn.Module; got {type(module).__name__}. Return the module itself.")
+    for name, layer in module.named_modules():
+        if isinstance(layer, _BATCH_NORMS):
+            raise InvalidInput(
+                f"layer `{name}` is a {type(layer).__name__}, which mixes rows and keeps statistics that stacked models cannot share. "
+                "Use nn.GroupNorm instead."
+            )
+        if isinstance(layer, nn.RNNBase):
+            raise InvalidInput(f"layer `{name}` is a {type(layer).__name__}, which torch cannot stack. Use games.Learner with skorch.")
+    known = all(
+        isinstance(layer, (*_UNIFORM, *_CONSTANT)) for layer in module.modules() if any(True for _ in layer.parameters(recurse=False))
+    )
+    half_widths = _half_widths(module) if known else dict.fromkeys((name for name, _ in module.named_parameters()), None)
+    dropouts = _key_dropouts(module)
+    if unfold:
+        _replace(module, _is_plain_convolution, UnfoldedConv2d)
+    return Program(module, half_widths, None if known else make_module, dropouts)
+
+
+def fully_connected(recipe: Recipe) -> Program:
+    """The network of `games.Network` as a module."""
+    activation = {"relu": nn.ReLU, "leaky_relu": nn.LeakyReLU, "tanh": nn.Tanh}[recipe.activation]
+    layers: list[nn.Module] = []
+    for inputs, outputs in recipe.layers:
+        layers += [nn.Linear(inputs, outputs), activation()]
+    return program_of(lambda: nn.Sequential(*layers[:-1]), unfold=False)
+
+
+def _half_widths(module: nn.Module) -> dict[str, float | None]:
+    """torch's own laws: uniform within 1 / sqrt(fan-in) for linear layers and convolutions, constants for norms."""
+    half_widths: dict[str, float | None] = {}
+    for prefix, layer in module.named_modules():
+        fan_in = layer.weight[0].numel() if isinstance(layer, _UNIFORM) else None
+        for name, _ in layer.named_parameters(recurse=False):
+            half_widths[f"{prefix}.{name}" if prefix else name] = None if fan_in is None else 1 / math.sqrt(fan_in)
+    return half_widths
+
+
+def _key_dropouts(module: nn.Module) -> tuple[str, ...]:
+    for name, layer in module.named_modules():
+        if isinstance(layer, _DROPOUTS) and not isinstance(layer, nn.Dropout):
+            raise InvalidInput(
+                f"layer `{name}` is a {type(layer).__name__}; only nn.Dropout can be keyed per model. Use nn.Dropout instead."
+            )
+    numbers = iter(range(10**6))
+    _replace(module, lambda layer: isinstance(layer, nn.Dropout), lambda layer: KeyedDropout(layer.p, next(numbers)))
+    return tuple(name for name, layer in module.named_modules() if isinstance(layer, KeyedDropout))
+
+
+def _is_plain_convolution(layer: nn.Module) -> bool:
+    return (
+        isinstance(layer, nn.Conv2d)
+        and layer.groups == 1
+        and layer.dilation == (1, 1)
+        and layer.padding_mode == "zeros"
+        and not isinstance(layer.padding, str)
+    )
+
+
+def _replace(module: nn.Module, applies: Callable[[nn.Module], bool], make: Callable[[Any], nn.Module]) -> None:
+    for name, child in module.named_children():
+        if applies(child):
+            setattr(module, name, make(child))
+        else:
+            _replace(child, applies, make)
+
+
+def cuda_is_there() -> bool:
+    return torch.cuda.is_available()

@@ -1,0 +1,99 @@
+"""What every kernel trains: the network, the loss, the optimiser and the score, as plain numbers and names."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from databanzhaf.types import Float32Array, FloatArray, Int32Array, IntArray
+
+ACTIVATIONS: Final = ("relu", "leaky_relu", "tanh")
+OPTIMIZERS: Final = ("adam", "sgd")
+CLASSIFICATION_LOSSES: Final = ("cross_entropy", "double_softmax")
+CLASSIFICATION_SCORES: Final = ("probability", "accuracy", "log_loss")
+REGRESSION_SCORES: Final = ("r2", "mse")
+SLOPE: Final = 0.01
+
+# Streams of a model's key (see `chance`): what its randomness is for.
+INITIAL, ORDER, SMOOTHING, DROPOUT = range(4)
+# A sort key is 63 bits: random bits on top, the row in the lowest 24.
+ROW_BITS: Final = 24
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A network of fully connected layers and how it is trained; see `games.Network` for the meaning of each field."""
+
+    sizes: tuple[int, ...]
+    activation: str
+    loss: str
+    optimizer: str
+    learning_rate: float
+    momentum: float
+    betas: tuple[float, float]
+    eps: float
+    epochs: int
+    batch_size: int | None
+    weighted_sampling: bool
+    smoothing_draws: int
+    smoothing_radius: float
+    score: str
+    best_epoch: bool
+
+    @property
+    def classifies(self) -> bool:
+        return self.loss != "squared"
+
+    @property
+    def layers(self) -> list[tuple[int, int]]:
+        """(inputs, outputs) of each layer."""
+        return list(zip(self.sizes[:-1], self.sizes[1:], strict=True))
+
+    @property
+    def n_parameters(self) -> int:
+        return sum(inputs * outputs + outputs for inputs, outputs in self.layers)
+
+    def offsets(self) -> list[tuple[int, int]]:
+        """Where each layer's weights (outputs x inputs, row by row) and biases begin among the parameters."""
+        places, position = [], 0
+        for inputs, outputs in self.layers:
+            places.append((position, position + inputs * outputs))
+            position += inputs * outputs + outputs
+        return places
+
+    def bounds(self) -> Float32Array:
+        """Half-width of each parameter's initial uniform law, 1 / sqrt(inputs) as torch's Linear has it; float32."""
+        parts = [np.full(inputs * outputs + outputs, 1 / np.sqrt(inputs), np.float32) for inputs, outputs in self.layers]
+        return np.concatenate(parts)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Training and validation rows as the kernels want them.
+
+    X (rows, columns) and X_val float32; y and y_val are class numbers (int32) or targets (float32);
+    weights (rows,) float32; a row of weight 0 is left out.
+    """
+
+    X: Float32Array
+    y: Int32Array | Float32Array
+    X_val: Float32Array
+    y_val: Int32Array | Float32Array
+    weights: Float32Array
+
+
+@dataclass(frozen=True)
+class Trained:
+    """What came of m trainings.
+
+    scores float64 (m,); predictions float32 (m, validation rows, classes), or (m, validation rows, 1), if asked for;
+    confidence float64 (rows,): for each training row the summed probability of its own label over the models that did not see it,
+    and `unseen` int64 (rows,), how many those were, if asked for.
+    """
+
+    scores: FloatArray
+    predictions: Float32Array | None = None
+    confidence: FloatArray | None = None
+    unseen: IntArray | None = None

@@ -1,0 +1,351 @@
+"""Training kernels in torch: the parameters of many models stacked, one program over all of them, on CPU or CUDA.
+
+`torch.func.vmap(grad)` over a module's `functional_call`; mini-batches are rows gathered by index with a mask. Models that have
+no rows left in an epoch are not touched. Randomness is that of the other kernels, bit for bit (see `chance`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call, grad, vmap
+
+from databanzhaf.kernels.recipe import DROPOUT, INITIAL, ORDER, ROW_BITS, SMOOTHING, Recipe, Rows, Trained
+from databanzhaf.kernels.torch_chance import GOLDEN, fold, gaussian, mix, shift, unit
+from databanzhaf.types import BoolArray, KeyArray
+
+Stack = dict[str, Tensor]
+LossFunction = Callable[[Tensor, Tensor], Tensor]
+
+_LAST = 2**63 - 1
+_LOW = (1 << ROW_BITS) - 1
+
+
+@dataclass(frozen=True)
+class Program:
+    """A module that can be stacked: its parameters' initial laws, and whether it drops out.
+
+    `half_widths` has one number for each parameter tensor, the half-width of its uniform law; None keeps the template's
+    value; `make` is called under a seed for each model where some layer's law is not known.
+    """
+
+    module: nn.Module
+    half_widths: dict[str, float | None]
+    make: Callable[[], nn.Module] | None
+    dropouts: tuple[str, ...]
+
+
+@dataclass
+class _Chunk:
+    """The state of the models that are trained together."""
+
+    keys: Tensor
+    members: Tensor
+    counts: Tensor
+    parameters: Stack
+    first: Stack
+    second: Stack
+
+
+class Trainer:
+    """Trains stacks of one program on one device; compiled functions live as long as it does."""
+
+    def __init__(
+        self,
+        program: Program,
+        recipe: Recipe,
+        rows: Rows,
+        *,
+        device: str,
+        compiles: bool,
+        tf32: bool,
+        chunk: int | None,
+        loss: LossFunction | None = None,
+    ) -> None:
+        self.program, self.recipe, self.device, self.tf32 = program, recipe, torch.device(device), tf32
+        self.module = program.module.to(self.device)
+        self.X, self.X_val, self.weights = (torch.from_numpy(a).to(self.device) for a in (rows.X, rows.X_val, rows.weights))
+        kind = torch.int64 if recipe.classifies else torch.float32
+        self.y, self.y_val = (torch.from_numpy(a).to(self.device, kind) for a in (rows.y, rows.y_val))
+        self.row_hashes = mix(torch.arange(len(rows.X), device=self.device) + GOLDEN)
+        self.loss = loss
+        self.chunk = chunk
+        self.compiles = compiles
+        wrap = torch.compile(dynamic=False) if compiles else lambda function: function
+        self._step: Any = wrap(self._plain_step)
+        self._order: Any = wrap(self._plain_order)
+        self._score: Any = wrap(self._plain_score)
+
+    # ------------------------------------------------------------------ the loop over chunks
+
+    def train(self, members: BoolArray, keys: KeyArray, *, predictions: bool = False, confidence: bool = False) -> Trained:
+        """As `reference.train`, to float32. Models are sorted by size, so that those trained together finish together."""
+        before = torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32
+        torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = self.tf32
+        try:
+            return self._train(members, keys, predictions, confidence)
+        finally:
+            torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32 = before
+
+    def _train(self, members: BoolArray, keys: KeyArray, predictions: bool, confidence: bool) -> Trained:
+        m, n = members.shape
+        all_members = torch.from_numpy(members).to(self.device)
+        all_keys = torch.from_numpy(keys.view(np.int64)).to(self.device)
+        counts = (all_members & (self.weights > 0)).sum(dim=1)
+        order = torch.argsort(counts, stable=True)
+        scores = torch.empty(m, dtype=torch.float64, device=self.device)
+        kept = np.empty((m, len(self.X_val), self._outputs()), np.float32) if predictions else None
+        total = torch.zeros(n, dtype=torch.float64, device=self.device)
+        low = 0
+        while low < m:
+            size = min(self._chunk_size(), m - low)
+            which = order[low : low + size]
+            try:
+                chunk_scores, chunk_predictions, parameters = self._train_chunk(all_members[which], all_keys[which], predictions)
+                if confidence:
+                    total += self._confidence(parameters, all_members[which])
+            except torch.cuda.OutOfMemoryError:
+                if size == 1:
+                    raise
+                self.chunk = max(1, size // 2)
+                torch.cuda.empty_cache()
+                continue
+            scores[which] = chunk_scores
+            if kept is not None and chunk_predictions is not None:
+                kept[which.cpu().numpy()] = chunk_predictions.cpu().numpy()
+            low += size
+        return Trained(
+            scores.cpu().numpy(),
+            kept,
+            total.cpu().numpy() if confidence else None,
+            (~members).sum(axis=0) if confidence else None,
+        )
+
+    def _chunk_size(self) -> int:
+        """Models at a time: as asked, or what a tenth of a mebibyte of slack per value says fits in 60% of the free memory."""
+        if self.chunk is None:
+            free = torch.cuda.mem_get_info(self.device)[0] if self.device.type == "cuda" else 2**30
+            self.chunk = int(min(max(0.6 * free / self._bytes_per_model(), 1), 16384 if self.device.type == "cuda" else 256))
+        return self.chunk
+
+    def _bytes_per_model(self) -> float:
+        """Parameters, gradients, moments and their copies, and four times what a forward pass over one batch writes."""
+        held = sum(p.numel() for p in self.module.parameters()) * 4 * 8
+        written = 0
+
+        def count(_: nn.Module, __: Any, output: Any) -> None:
+            nonlocal written
+            written += output.numel() * 4 if isinstance(output, Tensor) else 0
+
+        hooks = [layer.register_forward_hook(count) for layer in self.module.modules()]
+        rows = min(self.recipe.batch_size or len(self.X), len(self.X))
+        with torch.no_grad():
+            self.module.eval()(self.X[:rows])
+            scoring = min(len(self.X_val), 64)
+            self.module(self.X_val[:scoring])
+        for hook in hooks:
+            hook.remove()
+        unfolded = sum(25 for layer in self.module.modules() if isinstance(layer, (nn.Conv1d, nn.Conv2d))) or 1
+        return held + 4 * written * unfolded
+
+    def _outputs(self) -> int:
+        return self.recipe.sizes[-1]
+
+    # ------------------------------------------------------------------ one chunk
+
+    def _train_chunk(self, members: Tensor, keys: Tensor, predictions: bool) -> tuple[Tensor, Tensor | None, Stack]:
+        recipe, size = self.recipe, len(keys)
+        members, keys = self._padded(members), self._padded(keys)
+        present = members & (self.weights > 0)
+        counts = present.sum(dim=1)
+        parameters = self._initial(keys)
+        chunk = _Chunk(
+            keys,
+            present,
+            counts,
+            parameters,
+            {name: torch.zeros_like(p) for name, p in parameters.items()},
+            {name: torch.zeros_like(p) for name, p in parameters.items()} if recipe.optimizer == "adam" else {},
+        )
+        longest = int(counts.max()) if len(counts) else 0
+        batch = min(recipe.batch_size or len(self.X), len(self.X))
+        steps = (counts + batch - 1) // batch
+        width = max(1, -(-longest // batch) * batch)
+        best = torch.full((len(keys),), -torch.inf, dtype=torch.float64, device=self.device)
+        kept: Tensor | None = None
+        for epoch in range(recipe.epochs):
+            order = self._order(keys, present, counts, torch.tensor(epoch, device=self.device), width)
+            for number in range(-(-longest // batch)):
+                rows = order[:, number * batch : (number + 1) * batch]
+                step = epoch * steps + number + 1
+                self._step(chunk.parameters, chunk.first, chunk.second, keys, rows, step, number < steps)
+            if recipe.best_epoch or epoch == recipe.epochs - 1:
+                now, predicted = self._evaluate(chunk.parameters, predictions)
+                better = ~(now <= best)
+                best = torch.where(better, now, best)
+                if predicted is not None:
+                    kept = predicted if kept is None else torch.where(better[:, None, None], predicted, kept)
+        return best[:size], None if kept is None else kept[:size], {name: p[:size] for name, p in chunk.parameters.items()}
+
+    def _padded(self, tensor: Tensor) -> Tensor:
+        """Compiled code is made for one size: pad a smaller chunk to a power of two with copies of its first model."""
+        if not self.compiles or len(tensor) == self.chunk:
+            return tensor
+        full = min(max(64, 1 << (len(tensor) - 1).bit_length()), max(self._chunk_size(), len(tensor)))
+        return torch.cat([tensor, tensor[:1].expand(full - len(tensor), *tensor.shape[1:])])
+
+    def _initial(self, keys: Tensor) -> Stack:
+        template = {name: p.detach() for name, p in self.module.named_parameters()}
+        if self.program.make is not None:
+            return self._made(keys)
+        start = fold(keys, INITIAL)
+        stack, offset = {}, 0
+        for name, p in template.items():
+            half = self.program.half_widths[name]
+            if half is None:
+                stack[name] = p.expand(len(keys), *p.shape).clone()
+            else:
+                hashes = mix(torch.arange(offset, offset + p.numel(), device=self.device) + GOLDEN)
+                numbers = (2 * unit(mix(start[:, None] ^ hashes)) - 1) * torch.tensor(half, dtype=torch.float32, device=self.device)
+                stack[name] = numbers.reshape(len(keys), *p.shape)
+            offset += p.numel()
+        return stack
+
+    def _made(self, keys: Tensor) -> Stack:
+        """Where a layer's law is its own: build each model under its key as torch's seed."""
+        assert self.program.make is not None
+        stacks: list[Stack] = []
+        for key in fold(keys, INITIAL).tolist():
+            with torch.random.fork_rng(devices=[]):
+                torch.manual_seed(key & (2**63 - 1))
+                stacks.append({name: p.detach() for name, p in self.program.make().named_parameters()})
+        return {name: torch.stack([stack[name] for stack in stacks]).to(self.device) for name in stacks[0]}
+
+    def _plain_order(self, keys: Tensor, present: Tensor, counts: Tensor, epoch: Tensor, width: int) -> Tensor:
+        """Rows of one epoch in their order, int64 (models, width), -1 after the last."""
+        key = fold(fold(keys, ORDER), epoch)
+        place = torch.arange(width, device=keys.device)
+        if self.recipe.weighted_sampling:
+            edges = torch.cumsum(torch.where(present, self.weights, 0.0).to(torch.float64), dim=1)
+            drawn = shift(fold(key[:, None], place), 11).to(torch.float64) * 2.0**-53 * edges[:, -1:]
+            rows = torch.searchsorted(edges, drawn, right=True).clamp(max=len(self.X) - 1)
+        else:
+            words = shift(mix(key[:, None] ^ self.row_hashes), 1)
+            numbers = torch.arange(len(self.X), device=keys.device)
+            sort_keys = torch.where(present, words & ~_LOW | numbers, _LAST)
+            rows = torch.sort(sort_keys, dim=1)[0] & _LOW
+            missing = width - rows.shape[1]
+            rows = rows[:, :width] if missing <= 0 else nn.functional.pad(rows, (0, missing))
+        return torch.where(place < counts[:, None], rows, -1)
+
+    def _plain_step(self, parameters: Stack, first: Stack, second: Stack, keys: Tensor, rows: Tensor, step: Tensor, active: Tensor) -> None:
+        """One mini-batch of every model, in place; models that are not active stay as they are."""
+        recipe = self.recipe
+        valid = rows >= 0
+        index = rows.clamp(min=0)
+        share = valid / valid.sum(dim=1, keepdim=True).clamp(min=1)
+        if not recipe.weighted_sampling:
+            share = share * self.weights[index]
+        slopes = self._slopes(parameters, keys, self.X[index], self.y[index], share, step)
+        b1, b2 = recipe.betas
+        pace = recipe.learning_rate / (1 - torch.pow(b1, step.to(torch.float64))).to(torch.float32)
+        root = (1 / torch.sqrt(1 - torch.pow(b2, step.to(torch.float64)))).to(torch.float32)
+        for name, p in parameters.items():
+            shape = (-1, *[1] * (p.dim() - 1))
+            on, g = active.view(shape), slopes[name]
+            if recipe.optimizer == "sgd":
+                moved = recipe.momentum * first[name] + g
+                p.copy_(torch.where(on, p - recipe.learning_rate * moved, p))
+            else:
+                moved = b1 * first[name] + (1 - b1) * g
+                square = b2 * second[name] + (1 - b2) * g * g
+                change = pace.view(shape) * moved / (torch.sqrt(square) * root.view(shape) + recipe.eps)
+                p.copy_(torch.where(on, p - change, p))
+                second[name].copy_(torch.where(on, square, second[name]))
+            first[name].copy_(torch.where(on, moved, first[name]))
+
+    def _slopes(self, parameters: Stack, keys: Tensor, X: Tensor, y: Tensor, share: Tensor, step: Tensor) -> Stack:
+        self.module.train()
+        drop = fold(fold(keys, DROPOUT), step)
+        slopes = vmap(grad(self._loss), in_dims=(0, 0, 0, 0, 0))
+        if not self.recipe.smoothing_draws:
+            return dict(slopes(parameters, X, y, share, drop))
+        total: Stack = {}
+        for draw in range(self.recipe.smoothing_draws):
+            key = fold(fold(fold(keys, SMOOTHING), step), draw)
+            offset, moved = 0, {}
+            for name, p in parameters.items():
+                places = torch.arange(offset, offset + p[0].numel(), device=p.device)
+                noise = gaussian(fold(key[:, None], places)).reshape(p.shape)
+                moved[name] = p + (self.recipe.smoothing_radius * noise).to(torch.float32)
+                offset += p[0].numel()
+            for name, slope in slopes(moved, X, y, share, drop).items():
+                total[name] = total.get(name, torch.zeros_like(slope)) + slope / self.recipe.smoothing_draws
+        return total
+
+    def _loss(self, parameters: Stack, X: Tensor, y: Tensor, share: Tensor, drop: Tensor) -> Tensor:
+        buffers = {f"{name}.key": drop for name in self.program.dropouts}
+        outputs = functional_call(self.module, (parameters, buffers), (X,))
+        return (self._losses(outputs, y) * share).sum()
+
+    def _losses(self, outputs: Tensor, y: Tensor) -> Tensor:
+        if self.loss is not None:
+            return self.loss(outputs, y)
+        if self.recipe.loss == "squared":
+            return (outputs.squeeze(-1) - y) ** 2
+        if self.recipe.loss == "double_softmax":
+            outputs = torch.softmax(outputs, dim=-1)
+        return nn.functional.cross_entropy(outputs, y, reduction="none")
+
+    # ------------------------------------------------------------------ scores
+
+    def _evaluate(self, parameters: Stack, predictions: bool) -> tuple[Tensor, Tensor | None]:
+        self.module.eval()
+        sums: Tensor | None = None
+        parts = []
+        for X, y in self._slices(self.X_val, self.y_val):
+            part, predicted = self._score(parameters, X, y, predictions)
+            sums = part if sums is None else sums + part
+            parts.append(predicted)
+        assert sums is not None
+        mean = sums / len(self.y_val)
+        if self.recipe.score == "r2":
+            mean = 1 + mean / self.y_val.to(torch.float64).var(correction=0)
+        return mean, torch.cat(parts, dim=1) if predictions else None
+
+    def _slices(self, X: Tensor, y: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
+        step = max(256, self.recipe.batch_size or 0) if self.X.dim() > 2 else 1024
+        for low in range(0, len(X), step):
+            yield X[low : low + step], y[low : low + step]
+
+    def _plain_score(self, parameters: Stack, X: Tensor, y: Tensor, predictions: bool) -> tuple[Tensor, Tensor]:
+        """Each model's summed score over rows X, float64, NaN where an output is not finite; and its predictions."""
+        with torch.no_grad():
+            outputs = vmap(lambda p: functional_call(self.module, p, (X,)))(parameters)
+            if not self.recipe.classifies:
+                outputs = outputs.reshape(len(outputs), len(X), 1)
+                each = -((outputs[..., 0].to(torch.float64) - y) ** 2)
+            elif self.recipe.score == "accuracy":
+                each = (outputs.argmax(dim=-1) == y).to(torch.float64)
+            else:
+                own = torch.log_softmax(outputs.to(torch.float64), dim=-1)[:, torch.arange(len(y), device=y.device), y]
+                each = own.exp() if self.recipe.score == "probability" else own
+            finite = torch.isfinite(outputs).flatten(1).all(dim=1)
+            total = torch.where(finite, each.sum(dim=1), torch.nan)
+            shown = torch.softmax(outputs, dim=-1) if self.recipe.classifies else outputs
+            return total, shown if predictions else outputs.new_empty(0)
+
+    def _confidence(self, parameters: Stack, members: Tensor) -> Tensor:
+        self.module.eval()
+        parts = []
+        with torch.no_grad():
+            for X, y in self._slices(self.X, self.y):
+                outputs = vmap(lambda p, X=X: functional_call(self.module, p, (X,)))(parameters)
+                parts.append(torch.softmax(outputs, dim=-1)[:, torch.arange(len(y), device=y.device), y])
+        own = torch.cat(parts, dim=1).to(torch.float64)
+        return torch.where(members, 0.0, own).sum(dim=0)

@@ -2,7 +2,8 @@
 
 from databanzhaf.games.function import Function
 from databanzhaf.games.learner import Learner
+from databanzhaf.games.module import Module
 from databanzhaf.games.network import Network
 from databanzhaf.games.table import Table
 
-__all__ = ["Function", "Learner", "Network", "Table"]
+__all__ = ["Function", "Learner", "Module", "Network", "Table"]

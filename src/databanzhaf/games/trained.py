@@ -176,11 +176,11 @@ class TrainedGame:
             if self.score_name == "r2" and np.ptp(data.y_val.astype(np.float64)) == 0:
                 raise InvalidInput('`r2` needs validation targets that differ; all are equal. Use score="mse".')
             return
+        if data.y.dtype.kind == "f" and (data.y != np.round(data.y)).any():
+            raise InvalidInput('`y` holds numbers that are no class labels. Use loss="squared" for a regression.')
         outside = np.setdiff1d(data.y_val, data.y)
         if outside.size:
             raise InvalidInput(f"`y_val` must hold classes of `y` only; got {outside[:3].tolist()} besides. Drop those validation rows.")
-        if data.y.dtype.kind == "f" and (data.y != np.round(data.y)).any():
-            raise InvalidInput('`y` holds numbers that are no class labels. Use loss="squared" for a regression.')
 
 
 def _numbers(name: str, table: Any) -> Any:

@@ -26,19 +26,18 @@ class UnfoldedConv2d(nn.Module):
     def __init__(self, plain: nn.Conv2d) -> None:
         super().__init__()
         self.weight, self.bias = plain.weight, plain.bias
-        self.kernel, self.stride, self.padding = plain.kernel_size, plain.stride, plain.padding
+        self.kernel, self.stride = plain.kernel_size, plain.stride
+        self.padding = (int(plain.padding[0]), int(plain.padding[1]))
 
     def forward(self, x: Tensor) -> Tensor:
-        (kh, kw), (sh, sw) = self.kernel, self.stride
-        ph, pw = (int(side) for side in self.padding)
-        x = nn.functional.pad(x, (pw, pw, ph, ph)) if ph or pw else x
-        patches = x.unfold(2, kh, sh).unfold(3, kw, sw)
-        rows, _, height, width = patches.shape[:4]
-        columns = patches.permute(0, 2, 3, 1, 4, 5).reshape(rows * height * width, -1)
+        (kh, kw), (sh, sw), (ph, pw) = self.kernel, self.stride, self.padding
+        height, width = (x.shape[2] + 2 * ph - kh) // sh + 1, (x.shape[3] + 2 * pw - kw) // sw + 1
+        patches = nn.functional.unfold(x, self.kernel, padding=self.padding, stride=self.stride)
+        columns = patches.transpose(1, 2).reshape(-1, patches.shape[1])
         out = columns @ self.weight.flatten(1).t()
         if self.bias is not None:
             out = out + self.bias
-        return out.reshape(rows, height, width, -1).permute(0, 3, 1, 2)
+        return out.reshape(len(x), height, width, -1).permute(0, 3, 1, 2)
 
 
 def program_of(make_module: Callable[[], nn.Module], *, unfold: bool) -> Program:

@@ -103,7 +103,7 @@ class Trainer:
         total = torch.zeros(n, dtype=torch.float64, device=self.device)
         low = 0
         while low < m:
-            size = min(self._chunk_size(), m - low)
+            size = min(self.chunk_size(), m - low)
             which = order[low : low + size]
             try:
                 chunk_scores, chunk_predictions, parameters = self._train_chunk(all_members[which], all_keys[which], predictions)
@@ -126,8 +126,14 @@ class Trainer:
             (~members).sum(axis=0) if confidence else None,
         )
 
-    def _chunk_size(self) -> int:
-        """Models at a time: as asked, or what a tenth of a mebibyte of slack per value says fits in 60% of the free memory."""
+    def probe(self) -> tuple[int, ...]:
+        """The shape of the module's outputs for two rows."""
+        rows = self.X[:1].expand(2, *self.X.shape[1:])
+        with torch.no_grad():
+            return tuple(self.module.eval()(rows).shape)
+
+    def chunk_size(self) -> int:
+        """Models at a time: as asked, or as many as should fit in 60% of the free memory."""
         if self.chunk is None:
             free = torch.cuda.mem_get_info(self.device)[0] if self.device.type == "cuda" else 2**30
             self.chunk = int(min(max(0.6 * free / self._bytes_per_model(), 1), 16384 if self.device.type == "cuda" else 256))
@@ -196,7 +202,7 @@ class Trainer:
         """Compiled code is made for one size: pad a smaller chunk to a power of two with copies of its first model."""
         if not self.compiles or len(tensor) == self.chunk:
             return tensor
-        full = min(max(64, 1 << (len(tensor) - 1).bit_length()), max(self._chunk_size(), len(tensor)))
+        full = min(max(64, 1 << (len(tensor) - 1).bit_length()), max(self.chunk_size(), len(tensor)))
         return torch.cat([tensor, tensor[:1].expand(full - len(tensor), *tensor.shape[1:])])
 
     def _initial(self, keys: Tensor) -> Stack:
@@ -297,7 +303,7 @@ class Trainer:
         if self.loss is not None:
             return self.loss(outputs, y)
         if self.recipe.loss == "squared":
-            return (outputs.squeeze(-1) - y) ** 2
+            return (outputs.reshape(y.shape) - y) ** 2
         if self.recipe.loss == "double_softmax":
             outputs = torch.softmax(outputs, dim=-1)
         return nn.functional.cross_entropy(outputs, y, reduction="none")

@@ -1,0 +1,268 @@
+"""How fast the engines train: models per second, side by side with one-at-a-time training in torch, in one run.
+
+The Pol job of the paper's Table 2: 200 training and 200 validation rows, MLP 48-100-2, Adam, batch 32, 15 epochs, accuracy after every
+epoch, subsets by a fair coin. Data: a folder with pol.npz, mnist.npz and cifar10_catdog_squeezenet_227px.npz.
+
+    python benchmarks/engines.py FOLDER cpu
+    python benchmarks/engines.py FOLDER cuda
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import sys
+import time
+from pathlib import Path
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import numpy as np
+import torch
+from record import record, table
+from torch import nn
+
+import databanzhaf as db
+
+POL = {"hidden": (100,), "epochs": 15, "batch_size": 32, "learning_rate": 1e-2, "eps": 1e-7, "score": "accuracy", "score_at": "best_epoch"}
+
+
+def split(X, y, n, n_val, flip=0.1, seed=0):
+    order = np.random.default_rng(seed).permutation(len(X))
+    X, y = X[order], y[order].copy()
+    train = X[:n].reshape(n, -1)
+    mean, deviation = train.mean(axis=0), np.clip(train.std(axis=0), 1e-6, None)
+    X = ((X[: n + n_val].reshape(n + n_val, -1) - mean) / deviation).reshape(n + n_val, *X.shape[1:]).astype(np.float32)
+    y[: int(flip * n)] = (y[: int(flip * n)] + 1) % (y.max() + 1)
+    return db.Dataset(X[:n], y[:n], X[n : n + n_val], y[n : n + n_val])
+
+
+def pol(folder):
+    stored = np.load(folder / "pol.npz")
+    return split(stored["X"], stored["y"], 200, 200)
+
+
+def features(folder):
+    stored = np.load(folder / "cifar10_catdog_squeezenet_227px.npz")
+    X, y = np.concatenate([stored["X_train"], stored["X_test"]]).astype(np.float32), np.concatenate([stored["y_train"], stored["y_test"]])
+    return split(X, y, 2000, 2000)
+
+
+def mnist(folder, n_val=1000):
+    stored = np.load(folder / "mnist.npz")
+    X, y = stored["X_train"][:, None].astype(np.float32) / 255, stored["y_train"].astype(np.int64)
+    order = np.random.default_rng(0).permutation(len(X))[: 500 + n_val]
+    return db.Dataset(X[order[:500]], y[order[:500]], X[order[500:]], y[order[500:]])
+
+
+def jobs(n, m, seed=0):
+    return db.designs.Coin(n, seed).coalitions(np.arange(m)), db.chance.keys(seed, db.chance.TRAINING, np.arange(m))
+
+
+def rate(run, m, repeats=3):
+    """Models per second, the best of a few runs."""
+    best = np.inf
+    for _ in range(repeats):
+        start = time.perf_counter()
+        run()
+        best = min(best, time.perf_counter() - start)
+    return m / best
+
+
+def mlp(inputs=48, hidden=100, outputs=2):
+    return nn.Sequential(nn.Linear(inputs, hidden), nn.LeakyReLU(), nn.Linear(hidden, outputs))
+
+
+def lenet():
+    return nn.Sequential(
+        nn.Conv2d(1, 20, 5), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(20, 40, 5), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(),
+        nn.Linear(640, 500), nn.ReLU(), nn.Linear(500, 10),
+    )  # fmt: skip
+
+
+def with_data_loader(data, coalitions, epochs=15, batch=32, make=mlp, rate_=1e-2, device="cpu"):
+    """The common way: a DataLoader per model, one model after the other, scored after every epoch."""
+    X_val, y_val = torch.from_numpy(data.X_val).to(device), torch.from_numpy(data.y_val).to(device)
+    for member in coalitions:
+        rows = torch.utils.data.TensorDataset(torch.from_numpy(data.X[member]), torch.from_numpy(data.y[member]))
+        loader = torch.utils.data.DataLoader(rows, batch_size=batch, shuffle=True)
+        model = make().to(device)
+        optimizer = torch.optim.Adam(model.parameters(), lr=rate_, eps=1e-7)
+        for _ in range(epochs):
+            model.train()
+            for X, y in loader:
+                optimizer.zero_grad()
+                nn.functional.cross_entropy(model(X.to(device)), y.to(device)).backward()
+                optimizer.step()
+            model.eval()
+            with torch.no_grad():
+                (model(X_val).argmax(dim=1) == y_val).float().mean().item()
+
+
+def lean(data, coalitions, epochs=15, batch=32, make=mlp, rate_=1e-2, device="cpu", score_every_epoch=True):
+    """One model after the other without a DataLoader: index tensors on the device, scored as often as asked."""
+    X, y, X_val, y_val = (torch.from_numpy(a).to(device) for a in (data.X, data.y, data.X_val, data.y_val))
+    for member in coalitions:
+        rows = torch.from_numpy(np.flatnonzero(member)).to(device)
+        model = make().to(device)
+        optimizer = torch.optim.Adam(model.parameters(), lr=rate_, eps=1e-7)
+        for epoch in range(epochs):
+            for index in rows[torch.randperm(len(rows), device=device)].split(batch):
+                optimizer.zero_grad(set_to_none=True)
+                nn.functional.cross_entropy(model(X[index]), y[index]).backward()
+                optimizer.step()
+            if score_every_epoch or epoch == epochs - 1:
+                with torch.no_grad():
+                    (model(X_val).argmax(dim=1) == y_val).float().mean().item()
+
+
+def flops(sizes, rows, n_val, epochs, scored):
+    """Multiply-adds of training and scoring one model, times two; the first layer needs no gradient of its input."""
+    layers = [a * b for a, b in zip(sizes[:-1], sizes[1:], strict=True)]
+    train = sum(3 * size for size in layers) - layers[0]
+    return 2 * (epochs * rows * train + scored * n_val * sum(layers))
+
+
+def blas():
+    a = np.random.default_rng(0).random((3000, 3000), dtype=np.float32)
+    a @ a
+    start = time.perf_counter()
+    a @ a
+    return 2 * 3000**3 / (time.perf_counter() - start)
+
+
+def peak():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def on_cpu(folder):
+    torch.set_num_threads(1)
+    data = pol(folder)
+    coalitions, keys = jobs(200, 4000)
+    rows = []
+    game = db.games.Network(data, device="cpu", threads=1, **POL)
+    game.train(coalitions[:4], keys[:4])
+    slow = rate(lambda: with_data_loader(data, coalitions[:12]), 12, 2)
+    thin = rate(lambda: lean(data, coalitions[:30]), 30, 2)
+    module = db.games.Module(mlp, data, device="cpu", **{k: v for k, v in POL.items() if k != "hidden"})
+    stacked = rate(lambda: module.train(coalitions[:256], keys[:256]), 256, 1)
+    one = rate(lambda: game.train(coalitions[:1000], keys[:1000]), 1000)
+    small = peak()
+    both = db.games.Network(data, device="cpu", threads=2, **POL)
+    two = rate(lambda: both.train(coalitions, keys), 4000)
+    reference_flops = blas()
+    mine = one * flops((48, 100, 2), 100, 200, 15, 15)
+    for name, value in (
+        ("one at a time, DataLoader (one core)", slow),
+        ("one at a time, lean loop (one core)", thin),
+        ("Module, stacked in torch, eager (one core)", stacked),
+        ("Network, Numba, one thread", one),
+        ("Network, Numba, two threads", two),
+    ):
+        rows.append([name, f"{value:,.1f}", f"{value / slow:,.1f}", f"{value / thin:,.1f}"])
+    body = table(["Pol job", "models/s", "times DataLoader", "times lean loop"], rows)
+    body += (
+        f"\n\nTwo threads are {two / one:.2f} times one. One thread does {mine / 1e9:.0f} GFLOP/s; this machine's BLAS reaches "
+        f"{reference_flops / 1e9:.0f} on a 3,000 x 3,000 float32 product, one thread. Peak memory {small:,.0f} MiB after 1,000 models, "
+        f"{peak():,.0f} MiB after 4,000 more with two threads."
+    )
+    wide = features(folder)
+    coalitions, keys = jobs(2000, 16)
+    options = {"hidden": (256,), "activation": "relu", "epochs": 15, "batch_size": 128, "learning_rate": 1e-3, "score": "accuracy"}
+    big = db.games.Network(wide, device="cpu", threads=2, **options)
+    models = rate(lambda: big.train(coalitions, keys), 16, 2)
+    work = models * flops((512, 256, 2), 1000, 2000, 15, 1)
+    thin = rate(lambda: lean(wide, coalitions[:3], batch=128, make=lambda: mlp(512, 256), rate_=1e-3, score_every_epoch=False), 3, 1)
+    body += (
+        f"\n\nMLP 512-256-2 on 2,000 image features (batch 128, 15 epochs, 2,000 validation rows scored once): {models:,.1f} models/s on two threads "
+        f"({work / 1e9:.0f} GFLOP/s); the lean loop {thin:,.2f} on one core."
+    )
+    record("Engines on the CPU", body)
+
+
+def on_cuda(folder):
+    name = torch.cuda.get_device_name()
+    data = pol(folder)
+    module_options = {k: v for k, v in POL.items() if k != "hidden"}
+    m = 50_000
+    coalitions, keys = jobs(200, m)
+    rows = []
+
+    def add(label, value, note=""):
+        rows.append([label, f"{value:,.0f}" if value > 100 else f"{value:,.2f}", note])
+        print(label, value, note, flush=True)
+
+    one = rate(lambda: lean(data, coalitions[:20], device="cuda"), 20, 2)
+    add("one at a time on the GPU, lean loop", one)
+    for label, game in (
+        ("Network", db.games.Network(data, device="cuda", **POL)),
+        ("Network, TF32", db.games.Network(data, device="cuda", tf32=True, **POL)),
+        ("Module of the same net, TF32", db.games.Module(mlp, data, device="cuda", **module_options)),
+    ):
+        start = time.perf_counter()
+        game.train(coalitions, keys)
+        warm = time.perf_counter() - start
+        value = rate(lambda game=game: game.train(coalitions, keys), m, 3)
+        add(
+            label,
+            value,
+            f"{value / one:,.0f} times one at a time; first call {warm:.1f} s; {torch.cuda.max_memory_allocated() / 2**30:.1f} GiB",
+        )
+        torch.cuda.reset_peak_memory_stats()
+    cpu = db.games.Network(data, device="cpu", **POL)
+    values = {}
+    for label, game in (("cuda", db.games.Network(data, device="cuda", **POL)), ("cpu", cpu)):
+        start = time.perf_counter()
+        path = Path(f"/tmp/{label}.db")
+        path.unlink(missing_ok=True)
+        budget = m if label == "cuda" else 2000
+        if label == "cuda":
+            db.value(game, budget=20_000)
+            start = time.perf_counter()
+        values[label] = db.value(game, budget=budget, ledger=path)
+        add(f"db.value, {budget:,} evaluations, file ledger, {label}", budget / (time.perf_counter() - start))
+    same = db.value(db.games.Network(data, device="cuda", **POL), budget=2000)
+    with db.Ledger("/tmp/cpu.db") as one_ledger, db.Ledger("/tmp/cuda.db") as two_ledger:
+        a, b = one_ledger.utilities()[:2000], two_ledger.utilities()[:2000]
+    agree = np.mean(np.abs(a - b) <= 2 / 200 + 1e-9)
+    correlation = np.corrcoef(same.values, values["cpu"].values)[0, 1]
+    note = (
+        f"2,000 models on both devices: {agree:.1%} have the same accuracy within two validation rows; "
+        f"their Banzhaf values correlate at {correlation:.5f}."
+    )
+    body = table([f"Pol job, {name}", "models/s", ""], rows) + "\n\n" + note
+    body += "\n\n" + lenet_on_cuda(folder) + "\n\n" + features_on_cuda(folder)
+    record(f"Engines on {name}", body)
+
+
+def lenet_on_cuda(folder):
+    data = mnist(folder)
+    coalitions, keys = jobs(500, 512)
+    options = {"epochs": 30, "batch_size": 32, "learning_rate": 1e-3, "score": "accuracy", "device": "cuda"}
+    one = rate(lambda: lean(data, coalitions[:2], 30, 32, lenet, 1e-3, "cuda", score_every_epoch=False), 2, 2)
+    rows = [["one at a time on the GPU, lean loop", f"{one:,.2f}", "1.0", ""]]
+    for label, unfold in (("Module, grouped convolutions", False), ("Module, unfolded convolutions", True)):
+        torch.cuda.reset_peak_memory_stats()
+        game = db.games.Module(lenet, data, unfold=unfold, **options)
+        count = 128 if not unfold else 512
+        game.train(coalitions[:count], keys[:count])
+        value = rate(lambda game=game, count=count: game.train(coalitions[:count], keys[:count]), count, 1)
+        rows.append([label, f"{value:,.1f}", f"{value / one:,.1f}", f"{torch.cuda.max_memory_allocated() / 2**30:.1f}"])
+        print(rows[-1], flush=True)
+    return table(["LeNet, 500 MNIST rows, batch 32, 30 epochs", "models/s", "times one at a time", "GiB"], rows)
+
+
+def features_on_cuda(folder):
+    data = features(folder)
+    coalitions, keys = jobs(2000, 2048)
+    game = db.games.Network(
+        data, (256,), activation="relu", epochs=15, batch_size=128, learning_rate=1e-3, score="accuracy", device="cuda", tf32=True
+    )
+    game.train(coalitions, keys)
+    value = rate(lambda: game.train(coalitions, keys), 2048, 2)
+    return f"MLP 512-256-2 on 2,000 image features (batch 128, 15 epochs, 2,000 validation rows scored once), TF32: {value:,.0f} models/s."
+
+
+if __name__ == "__main__":
+    {"cpu": on_cpu, "cuda": on_cuda}[sys.argv[2]](Path(sys.argv[1]))

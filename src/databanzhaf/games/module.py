@@ -1,0 +1,167 @@
+"""A game that trains any torch module on each coalition's rows, many at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+from databanzhaf.data import Dataset
+from databanzhaf.errors import BackendUnavailable, InvalidInput, check_count
+from databanzhaf.fingerprint import captured, describe
+from databanzhaf.games.trained import TrainedGame, resolve_device
+from databanzhaf.kernels.recipe import CLASSIFICATION_SCORES, REGRESSION_SCORES, Recipe, Trained
+from databanzhaf.types import BoolArray, KeyArray
+
+
+class Module(TrainedGame):
+    """U(S) is the validation score of a torch module trained on the rows of S.
+
+    Parameters
+    ----------
+    make_module : function without arguments
+        Returns a fresh ``nn.Module`` that maps rows to logits (one column per class) or to predicted targets. Modules are stacked
+        (`torch.func.functional_call` and `vmap`): their layers must treat rows independently, so batch norm is refused.
+    dataset : Dataset
+        Rows of any shape, for example images (rows, channels, height, width).
+    loss : "cross_entropy", "squared", "double_softmax", or function
+        A function takes (outputs, labels) of one batch and returns one loss per row.
+    optimizer, epochs, batch_size, learning_rate, momentum, betas, eps, score, score_at, sample_weight, weighting, smoothing
+        As for `Network`.
+    device : "auto", "cpu" or "cuda"
+    tf32, compiles, chunk
+        Allow TF32 products on CUDA (on); use torch.compile on CUDA (on); models at a time (from free memory, halved when it runs out).
+    unfold : bool, optional
+        Compute convolutions as products over unfolded patches instead of grouped convolutions; by default on CUDA, where
+        it is faster.
+
+    Initial weights follow torch's laws for linear layers, convolutions and norms, drawn from the model's key; a module with other
+    parameters is built anew for each model, with its key as torch's seed. Dropout is keyed by model, step and layer.
+    """
+
+    def __init__(
+        self,
+        make_module: Callable[[], Any],
+        dataset: Dataset,
+        *,
+        loss: str | Callable[[Any, Any], Any] = "cross_entropy",
+        optimizer: str = "adam",
+        epochs: int = 15,
+        batch_size: int | None = 32,
+        learning_rate: float = 1e-3,
+        momentum: float = 0.0,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        score: str | None = None,
+        score_at: str = "last",
+        sample_weight: Any = None,
+        weighting: str = "loss",
+        smoothing: tuple[int, float] | None = None,
+        device: str = "auto",
+        tf32: bool = True,
+        compiles: bool | None = None,
+        chunk: int | None = None,
+        unfold: bool | None = None,
+    ) -> None:
+        if not callable(make_module) or (hasattr(make_module, "named_parameters") and not isinstance(make_module, type)):
+            raise InvalidInput(f"`make_module` must be a function that returns a module; got {make_module!r:.60}. Pass lambda: Net().")
+        self.make_module, self.dataset, self.loss, self.sample_weight = make_module, dataset, loss, sample_weight
+        self._check(score, optimizer, epochs, batch_size, learning_rate, score_at)
+        if chunk is not None:
+            check_count("chunk", chunk)
+        if self.score_name not in (*CLASSIFICATION_SCORES, *REGRESSION_SCORES) and score_at == "best_epoch":
+            raise InvalidInput(f'score_at="best_epoch" needs a built-in score; got {self.score_name!r}. Use "accuracy" or "probability".')
+        draws, radius = (0, 0.0) if smoothing is None else smoothing
+        self.device = resolve_device(device)
+        built_in = self.score_name in (*CLASSIFICATION_SCORES, *REGRESSION_SCORES)
+        self.recipe = Recipe(
+            sizes=(len(self.classes) if self.classifies else 1,),
+            activation="relu",
+            loss=loss if isinstance(loss, str) else "custom",
+            optimizer=optimizer,
+            learning_rate=float(learning_rate),
+            momentum=float(momentum),
+            betas=(float(betas[0]), float(betas[1])),
+            eps=float(eps),
+            epochs=epochs,
+            batch_size=batch_size,
+            weighted_sampling=weighting == "sampling",
+            smoothing_draws=draws,
+            smoothing_radius=float(radius),
+            score=self.score_name if built_in else ("probability" if self.classifies else "mse"),
+            best_epoch=score_at == "best_epoch",
+        )
+        self.tf32, self.chunk = tf32, chunk
+        self.compiles = self.device != "cpu" if compiles is None else compiles
+        self.unfold = self.device != "cpu" if unfold is None else unfold
+        self._check_module()
+
+    def _check_module(self) -> None:
+        """Refuse now what would fail in the first training."""
+        outputs = self._trainer.probe()
+        wanted = (len(self.classes),) if self.classifies else ()
+        if tuple(outputs) not in ((2, *wanted), (2, *wanted, 1)):
+            each = f"one logit for each of the {len(self.classes)} classes" if self.classifies else "one number"
+            raise InvalidInput(f"the module must give {each} per row; got shape {tuple(outputs)} for two rows. Change its last layer.")
+
+    @cached_property
+    def _trainer(self) -> Any:
+        try:
+            from databanzhaf.kernels.programs import program_of
+            from databanzhaf.kernels.stacked import Trainer
+        except ImportError as error:
+            raise BackendUnavailable("games.Module needs torch, which is not installed. Run: pip install 'databanzhaf[torch]'") from error
+        return Trainer(
+            program_of(self.make_module, unfold=self.unfold),
+            self.recipe,
+            self.rows,
+            device=self.device,
+            compiles=self.compiles,
+            tf32=self.tf32,
+            chunk=self.chunk,
+            loss=self.loss if callable(self.loss) else None,
+        )
+
+    @property
+    def call_size(self) -> int:
+        """Coalitions per call: as many as are trained together."""
+        return int(self._trainer.chunk_size())
+
+    def train(self, coalitions: BoolArray, keys: KeyArray, *, predictions: bool = False, confidence: bool = False) -> Trained:
+        """As `Network.train`."""
+        if confidence and not self.classifies:
+            raise InvalidInput("`confidence` is the probability of a row's label; a regression has none. Leave it out.")
+
+        def kernel(members: BoolArray, keys: KeyArray, predictions: bool, confidence: bool) -> Trained:
+            return self._trainer.train(members, keys, predictions=predictions, confidence=confidence)  # type: ignore[no-any-return]
+
+        return self._train_all(coalitions, keys, kernel, predictions, confidence)
+
+    @property
+    def captured(self) -> tuple[str, ...]:
+        """Names of the variables that `make_module` and the loss capture and that the fingerprint cannot see."""
+        return (*captured(self.make_module), *(captured(self.loss) if callable(self.loss) else ()))
+
+    def fingerprint(self) -> dict[str, str]:
+        from dataclasses import asdict
+
+        recipe = {
+            f"module.{name}": str(value) for name, value in asdict(self.recipe).items() if name not in ("score", "activation", "sizes")
+        }
+        shapes = {name: tuple(p.shape) for name, p in self._trainer.module.named_parameters()}
+        return {
+            "game": "module",
+            "data": self.dataset.fingerprint(),
+            "module": describe(self.make_module),
+            "module.parameters": str(shapes),
+            **recipe,
+            "module.loss": describe(self.loss),
+            "sample_weight": "none" if self.sample_weight is None else describe(self.rows.weights),
+            "metric": self.score_name,
+        }
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_trainer"}
+
+    def __repr__(self) -> str:
+        return f"Module({self.dataset!r}, score={self.score_name!r}, device={self.device!r})"

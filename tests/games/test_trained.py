@@ -1,0 +1,342 @@
+"""Network and Module as games: the path from a dataset to values, on the CPU; CUDA runs the same torch code."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from sklearn.datasets import make_classification, make_regression
+from torch import nn
+
+import databanzhaf as db
+from databanzhaf.games import Module, Network
+
+
+def dataset(n=30, n_val=50, n_classes=2, labels=None, **options):
+    X, y = make_classification(n + n_val, n_features=6, n_informative=4, n_classes=n_classes, random_state=1)
+    y = y if labels is None else np.array(labels)[y]
+    return db.Dataset(X[:n], y[:n], X[n:], y[n:], **options)
+
+
+def regression(n=30, n_val=50):
+    X, y = make_regression(n + n_val, 6, noise=1.0, random_state=1)
+    y = y / y.std()
+    return db.Dataset(X[:n], y[:n], X[n:], y[n:])
+
+
+def images(n=24, n_val=16):
+    rng = np.random.default_rng(0)
+    y = np.arange(n + n_val) % 2
+    X = rng.normal(size=(n + n_val, 1, 8, 8)).astype(np.float32)
+    X[:, 0, 2:5, 2:5] += 1.5 * y[:, None, None]
+    return db.Dataset(X[:n], y[:n], X[n:], y[n:])
+
+
+def mlp():
+    return nn.Sequential(nn.Linear(6, 10), nn.LeakyReLU(), nn.Linear(10, 2))
+
+
+def cnn():
+    return nn.Sequential(
+        nn.Conv2d(1, 4, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(4, 6, 3, stride=2), nn.ReLU(), nn.Flatten(), nn.Linear(6, 2)
+    )
+
+
+def jobs(n, m=12, seed=0):
+    return db.designs.Coin(n, seed).coalitions(np.arange(m)), db.chance.keys(seed, 2, np.arange(m))
+
+
+def test_network_and_module_of_the_same_net_agree():
+    data = dataset()
+    network = Network(data, hidden=(10,), epochs=6, learning_rate=1e-2)
+    module = Module(mlp, data, epochs=6, learning_rate=1e-2, device="cpu")
+    coalitions, keys = jobs(30, 60)
+    np.testing.assert_allclose(module.utility(coalitions, keys), network.utility(coalitions, keys), atol=1e-4)
+
+
+def test_values_of_the_devices_correlate():
+    """The reference, Numba and torch start from the same bits: accuracies within two rows for 95% of models, values above 0.99."""
+    from databanzhaf.kernels import reference
+
+    data = dataset(n=20, n_val=60)
+    game = Network(data, hidden=(12,), epochs=5, score="accuracy", threads=2)
+    module = Module(
+        lambda: nn.Sequential(nn.Linear(6, 12), nn.LeakyReLU(), nn.Linear(12, 2)), data, epochs=5, learning_rate=1e-2, score="accuracy"
+    )
+    design = db.designs.Coin(20, 3)
+    coalitions, keys = design.coalitions(np.arange(2000)), db.chance.keys(3, 2, np.arange(2000))
+    runs = {"numba": game.utility(coalitions, keys), "torch": module.utility(coalitions, keys)}
+    twin = runs["numba"].copy()
+    some = coalitions.any(axis=1)
+    twin[some] = reference.train(game.recipe, game.rows, coalitions[some], keys[some]).scores
+    truth = db.estimate(db.Evaluations(design, np.arange(2000), twin[:, None]))
+    for scores in runs.values():
+        assert np.mean(np.abs(scores - twin) <= 2 / 60 + 1e-9) >= 0.95
+        values = db.estimate(db.Evaluations(design, np.arange(2000), scores[:, None])).values
+        assert np.corrcoef(values, truth.values)[0, 1] > 0.99
+
+
+def test_flipped_labels_get_the_lowest_values():
+    X, y = make_classification(300, 6, n_informative=4, class_sep=1.5, flip_y=0, random_state=3)
+    labels = y.copy()
+    labels[:8] = 1 - labels[:8]
+    data = db.Dataset(X[:80], labels[:80], X[80:], y[80:])
+    estimate = db.value(Network(data, hidden=(16,)), budget=3000)
+    assert np.isin(estimate.ranking()[:8], np.arange(8)).sum() >= 6
+
+
+def test_out_of_coalition_confidence_is_a_second_signal_for_wrong_labels():
+    X, y = make_classification(300, 6, n_informative=4, class_sep=1.5, flip_y=0, random_state=3)
+    labels = y.copy()
+    labels[:8] = 1 - labels[:8]
+    data = db.Dataset(X[:80], labels[:80], X[80:], y[80:])
+    trained = Network(data, hidden=(16,)).train(*jobs(80, 400), confidence=True)
+    assert np.isin(np.argsort(trained.confidence / trained.unseen)[:8], np.arange(8)).sum() >= 6
+    assert np.array_equal(trained.unseen, (~jobs(80, 400)[0]).sum(axis=0))
+
+
+@pytest.mark.parametrize(
+    "make", [lambda d: Network(d, hidden=(5,), epochs=2), lambda d: Module(mlp, d, epochs=2)], ids=["network", "module"]
+)
+def test_resuming_keeps_the_ledger(tmp_path, make):
+    data = dataset()
+    game = make(data)
+    db.value(game, budget=40, ledger=tmp_path / "parts.db")
+    parts = db.value(game, budget=90, repeats=2, ledger=tmp_path / "parts.db")
+    whole = db.value(game, budget=90, repeats=2, ledger=tmp_path / "whole.db")
+    np.testing.assert_allclose(parts.values, whole.values, atol=1e-6)
+    if isinstance(game, Network):
+        with db.Ledger(tmp_path / "parts.db") as one, db.Ledger(tmp_path / "whole.db") as two:
+            assert np.array_equal(one.utilities(), two.utilities())
+    again = db.value(make(data), budget=90, repeats=2, ledger=tmp_path / "parts.db")
+    assert np.array_equal(again.values, parts.values)
+
+
+def test_processes_give_the_same_bits():
+    game = Network(dataset(), hidden=(5,), epochs=2)
+    serial = db.value(game, budget=40)
+    assert np.array_equal(db.value(game, budget=40, evaluator=db.evaluators.Processes(2)).values, serial.values)
+
+
+def test_outcomes_can_be_scored_by_any_metric(tmp_path):
+    data = dataset(labels=["no", "yes"])
+    with db.Ledger(tmp_path / "run.db", keep="outcomes") as ledger:
+        first = db.value(Network(data, hidden=(5,), epochs=3), budget=50, ledger=ledger)
+    for score in ("accuracy", "log_loss", "roc_auc", "balanced_accuracy"):
+        again = db.estimate(tmp_path / "run.db", game=Network(data, hidden=(5,), epochs=3, score=score))
+        fresh = db.value(Network(data, hidden=(5,), epochs=3, score=score), budget=50)
+        np.testing.assert_allclose(again.values, fresh.values, atol=1e-5)
+    np.testing.assert_allclose(first.values, db.value(Network(data, hidden=(5,), epochs=3), budget=50).values, atol=1e-6)
+
+
+def test_an_empty_coalition_predicts_the_majority_or_the_mean():
+    data = dataset(n_classes=3, labels=["a", "b", "c"])
+    nobody, key = np.zeros((1, 30), bool), np.zeros(1, np.uint64)
+    labels, counts = np.unique(data.y, return_counts=True)
+    share = np.mean(data.y_val == labels[counts.argmax()])
+    for score in ("probability", "accuracy"):
+        assert Network(data, score=score).utility(nobody, key)[0] == pytest.approx(share)
+    target = regression()
+    mean = -np.mean((target.y.mean() - target.y_val) ** 2)
+    assert Network(target, loss="squared", score="mse").utility(nobody, key)[0] == pytest.approx(mean, rel=1e-5)
+    both = np.vstack([nobody, ~nobody])
+    trained = Network(data).train(both, np.zeros(2, np.uint64), predictions=True, confidence=True)
+    assert trained.predictions.shape == (2, 50, 3)
+    assert trained.scores[0] == pytest.approx(share)
+    lonely = Network(data).train(nobody, key, predictions=True, confidence=True)
+    assert (lonely.unseen == 0).all()
+
+
+def test_regression_groups_pandas_and_logistic():
+    target = regression()
+    full, key = np.ones((1, 30), bool), np.zeros(1, np.uint64)
+    assert Network(target, loss="squared", epochs=60).utility(full, key)[0] > 0.8
+    assert (
+        Network(target, hidden=(), loss="squared", epochs=200, batch_size=None, optimizer="sgd", learning_rate=0.1).utility(full, key)[0]
+        > 0.9
+    )
+    frame = pd.DataFrame(dataset().X, index=[f"r{i}" for i in range(30)])
+    data = db.Dataset(frame, dataset().y, pd.DataFrame(dataset().X_val), dataset().y_val, groups=np.arange(30) % 3)
+    estimate = db.value(Network(data, hidden=(), epochs=5), repeats=2)
+    assert estimate.estimator == "exact"
+    assert estimate.values.shape == (3,)
+
+
+def test_logistic_regression_nears_scikit_learns():
+    from sklearn.linear_model import LogisticRegression
+
+    data = dataset(n=200)
+    full, key = np.ones((1, 200), bool), np.zeros(1, np.uint64)
+    game = Network(data, hidden=(), optimizer="sgd", batch_size=None, learning_rate=0.2, epochs=5000)
+    model = LogisticRegression(C=np.inf).fit(data.X, data.y)
+    predicted = game.train(full, key, predictions=True).predictions[0]
+    np.testing.assert_allclose(predicted, model.predict_proba(data.X_val), atol=0.02)
+
+
+def test_convolutions_unfolded_or_not_agree_with_plain_torch():
+    data = images()
+    coalitions, keys = jobs(24, 6)
+    plain = Module(cnn, data, epochs=3, batch_size=8, device="cpu", unfold=False).train(coalitions, keys, predictions=True)
+    unfolded = Module(cnn, data, epochs=3, batch_size=8, device="cpu", unfold=True).train(coalitions, keys, predictions=True)
+    np.testing.assert_allclose(unfolded.predictions, plain.predictions, atol=1e-4)
+    # One model by hand: torch's own loop from the same start and the same batches.
+    from databanzhaf.kernels import reference
+
+    game = Module(cnn, data, epochs=3, batch_size=8, device="cpu", unfold=False)
+    start = game._trainer._initial(torch.from_numpy(keys[:1].view(np.int64)))
+    net = cnn()
+    net.load_state_dict({name: p[0] for name, p in start.items()})
+    optimizer = torch.optim.Adam(net.parameters(), lr=1e-3)
+    for epoch in range(3):
+        for batch in reference.batches(game.recipe, game.rows, coalitions[0], keys[0], epoch):
+            optimizer.zero_grad()
+            nn.functional.cross_entropy(net(torch.from_numpy(data.X[batch])), torch.from_numpy(data.y[batch])).backward()
+            optimizer.step()
+    by_hand = torch.softmax(net(torch.from_numpy(data.X_val)), dim=1).detach().numpy()
+    np.testing.assert_allclose(plain.predictions[0], by_hand, atol=1e-4)
+
+
+def test_dropout_is_keyed_by_model_and_off_when_scoring():
+    data = dataset()
+    game = Module(lambda: nn.Sequential(nn.Linear(6, 20), nn.ReLU(), nn.Dropout(0.5), nn.Linear(20, 2)), data, epochs=4, chunk=5)
+    none = Module(lambda: nn.Sequential(nn.Linear(6, 20), nn.ReLU(), nn.Dropout(0.0), nn.Linear(20, 2)), data, epochs=4)
+    coalitions, keys = jobs(30, 12)
+    first = game.utility(coalitions, keys)
+    np.testing.assert_allclose(game.utility(coalitions[::-1], keys[::-1])[::-1], first, atol=1e-6)
+    assert np.abs(first - none.utility(coalitions, keys)).max() > 1e-3
+    from databanzhaf.kernels.torch_chance import KeyedDropout
+
+    layer = KeyedDropout(0.3, 0)
+    ones = torch.ones(100, 1000)
+    dropped = layer.train()(ones)
+    assert (dropped == 0).float().mean() == pytest.approx(0.3, abs=4 * np.sqrt(0.21 / 1e5))
+    assert dropped.mean() == pytest.approx(1, abs=0.01)
+    assert torch.equal(layer.eval()(ones), ones)
+
+
+class Odd(nn.Module):
+    """A parameter whose law only the module knows."""
+
+    def __init__(self):
+        super().__init__()
+        self.scale = nn.Parameter(torch.randn(6))
+        self.out = nn.Linear(6, 2)
+
+    def forward(self, x):
+        return self.out(x * self.scale)
+
+
+def test_modules_with_their_own_initial_law_are_built_under_the_key():
+    game = Module(Odd, dataset(), epochs=2)
+    coalitions, keys = jobs(30, 5)
+    state = torch.random.get_rng_state()
+    assert np.array_equal(game.utility(coalitions, keys), game.utility(coalitions, keys))
+    assert torch.equal(torch.random.get_rng_state(), state)
+    assert len(set(game.utility(np.ones((3, 30), bool), keys[:3]))) == 3
+
+
+def test_norms_custom_losses_and_group_norm():
+    data = dataset()
+    game = Module(
+        lambda: nn.Sequential(nn.Linear(6, 8), nn.GroupNorm(2, 8), nn.ReLU(), nn.LayerNorm(8), nn.Linear(8, 2)),
+        data,
+        loss=lambda outputs, y: nn.functional.cross_entropy(outputs, y, reduction="none", label_smoothing=0.1),
+        epochs=3,
+    )
+    assert np.isfinite(game.utility(*jobs(30, 5))).all()
+    target = regression()
+    squared = Module(lambda: nn.Linear(6, 1), target, loss="squared", epochs=100, learning_rate=0.05)
+    assert squared.utility(np.ones((1, 30), bool), np.zeros(1, np.uint64))[0] > 0.8
+
+
+def test_divergence_is_an_error_that_names_the_evaluation():
+    game = Network(regression(), loss="squared", optimizer="sgd", learning_rate=1e20, epochs=5)
+    with pytest.raises(db.EvaluationFailed, match="nan") as error:
+        db.value(game, budget=20)
+    assert error.value.index == 0
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of torch's own compiler
+def test_compiled_steps_agree_with_eager_ones():
+    data = dataset()
+    coalitions, keys = jobs(30, 5)
+    eager = Module(mlp, data, epochs=2, device="cpu").train(coalitions, keys, predictions=True)
+    compiled = Module(mlp, data, epochs=2, device="cpu", compiles=True).train(coalitions, keys, predictions=True)
+    np.testing.assert_allclose(compiled.predictions, eager.predictions, atol=1e-5)
+
+
+BATCH_NORM = nn.Sequential(nn.Linear(6, 4), nn.BatchNorm1d(4), nn.Linear(4, 2))
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: Network(dataset(), activation="swish"), "activation"),
+        (lambda: Network(dataset(), optimizer="lion"), "optimizer"),
+        (lambda: Network(dataset(), loss="hinge"), "loss"),
+        (lambda: Network(dataset(), score="r2"), "score"),
+        (lambda: Network(dataset(), score="nonsense"), "score"),
+        (lambda: Network(regression(), loss="squared", score="accuracy"), "score"),
+        (lambda: Network(regression()), "squared"),
+        (lambda: Network(dataset(), score_at="first"), "score_at"),
+        (lambda: Network(dataset(), score="roc_auc", score_at="best_epoch"), "best_epoch"),
+        (lambda: Network(dataset(), hidden=(0,)), "hidden"),
+        (lambda: Network(dataset(), hidden="100"), "hidden"),
+        (lambda: Network(dataset(), epochs=0), "epochs"),
+        (lambda: Network(dataset(), batch_size=0), "batch_size"),
+        (lambda: Network(dataset(), learning_rate=0), "learning_rate"),
+        (lambda: Network(dataset(), threads=0), "threads"),
+        (lambda: Network(dataset(), sample_weight=[1, 2]), "sample_weight"),
+        (lambda: Network(dataset(), sample_weight=-np.ones(30)), "sample_weight"),
+        (lambda: Network(dataset(), weighting="sampling"), "sample_weight"),
+        (lambda: Network(dataset(), weighting="luck"), "weighting"),
+        (lambda: Network(dataset(), smoothing=(0, 0.1)), "smoothing"),
+        (lambda: Network(dataset(), device="tpu"), "device"),
+        (lambda: Network("data"), "dataset"),
+        (lambda: Network(images()), "Module"),
+        (lambda: Network(db.Dataset([[np.nan], [1.0]], [0, 1], [[1.0]], [1])), "row 0"),
+        (lambda: Network(db.Dataset([["a"], ["b"]], [0, 1], [["a"]], [1])), "numbers"),
+        (lambda: Network(db.Dataset([[0.0], [1.0]], [0, 1], [[1.0]], [2])), "classes"),
+        (lambda: Network(db.Dataset([[0.0], [1.0]], [0.0, 1.0], [[1.0], [0.0]], [2.0, 2.0]), loss="squared"), "mse"),
+        (lambda: Network(regression(), loss="squared").train(*jobs(30, 2), confidence=True), "confidence"),
+        (lambda: Module(lambda: BATCH_NORM, dataset()), "GroupNorm"),
+        (lambda: Module(lambda: nn.Sequential(nn.Linear(6, 2), nn.Dropout2d()), dataset()), "nn.Dropout"),
+        (lambda: Module(lambda: nn.Linear(6, 5), dataset()), "last layer"),
+        (lambda: Module(lambda: nn.LSTM(6, 2), dataset()), "LSTM"),
+        (lambda: Module(lambda: 3, dataset()), "nn.Module"),
+        (lambda: Module(nn.Linear(6, 2), dataset()), "make_module"),
+        (lambda: Module(mlp, dataset(), chunk=0), "chunk"),
+    ],
+)
+def test_bad_input_gets_one_clear_sentence(make, words):
+    with pytest.raises(db.InvalidInput) as error:
+        make()
+    assert words in str(error.value)
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="a CUDA device is there")
+def test_cuda_asked_for_and_absent_is_an_error_not_another_device():
+    for make in (lambda: Network(dataset(), device="cuda"), lambda: Module(mlp, dataset(), device="cuda:0")):
+        with pytest.raises(db.BackendUnavailable, match="CUDA"):
+            make()
+    assert Network(dataset(), device="auto").device == "cpu"
+
+
+def test_torch_is_not_needed_for_the_network_on_the_cpu():
+    import subprocess
+    import sys
+
+    script = (
+        "import sys\n"
+        "class Absent:\n"
+        "    def find_spec(self, name, *_):\n"
+        "        if name == 'torch':\n            raise ImportError(name)\n"
+        "sys.meta_path.insert(0, Absent())\n"
+        "import numpy as np, databanzhaf as db\n"
+        "data = db.Dataset(np.eye(4), [0, 1, 0, 1], np.eye(4), [0, 1, 0, 1])\n"
+        "print(db.value(db.games.Network(data, hidden=(3,), epochs=2)).values.shape)\n"
+        "try:\n    db.games.Module(lambda: None, data)\nexcept db.BackendUnavailable as error:\n    print(error)\n"
+        "try:\n    db.games.Network(data, device='cuda')\nexcept db.BackendUnavailable as error:\n    print(error)\n"
+    )
+    out = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
+    assert out.startswith("(4,)")
+    assert out.count("pip install") == 2

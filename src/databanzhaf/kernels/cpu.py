@@ -20,6 +20,7 @@ from databanzhaf.kernels.cpu_layers import (
     backward,
     compiled,
     confide,
+    copy,
     evaluate,
     forward,
     initialise,
@@ -142,7 +143,7 @@ def _train_many(  # type: ignore[no-untyped-def]
                 rows = min(batch_size, n_present - low)
                 batch = order[low : low + rows]
                 for i in range(rows):
-                    inputs[i] = X[batch[i]]
+                    copy(inputs[i], X[batch[i]])
                 step += 1
                 for draw in range(max(draws, 1)):
                     at = theta

@@ -52,6 +52,14 @@ class _Chunk:
     second: Stack
 
 
+def _compiler() -> Any:
+    """torch.compile for fixed sizes. Each trainer and each padded size is a variant of its own, and torch's limit of 8 is too few."""
+    import torch._dynamo
+
+    torch._dynamo.config.recompile_limit = max(torch._dynamo.config.recompile_limit, 256)
+    return torch.compile(dynamic=False)
+
+
 class Trainer:
     """Trains stacks of one program on one device; compiled functions live as long as it does."""
 
@@ -72,14 +80,24 @@ class Trainer:
         self.X, self.X_val, self.weights = (torch.from_numpy(a).to(self.device) for a in (rows.X, rows.X_val, rows.weights))
         kind = torch.int64 if recipe.classifies else torch.float32
         self.y, self.y_val = (torch.from_numpy(a).to(self.device, kind) for a in (rows.y, rows.y_val))
-        self.row_hashes = mix(torch.arange(len(rows.X), device=self.device) + GOLDEN)
+        # Hashed here, not in compiled code, where torch 2.11 takes a sum of `arange` and a 64-bit constant for 32 bits.
+        n_parameters = sum(p.numel() for p in self.module.parameters())
+        self.row_hashes, self.parameter_hashes, self.place_hashes = (
+            mix(torch.arange(count, device=self.device) + GOLDEN) for count in (len(rows.X), n_parameters, 2 * len(rows.X))
+        )
         self.loss = loss
         self.chunk = chunk
+        # Adam's corrections by step: in a table, since a compiled update would compute the powers anew for each parameter.
+        batch = min(recipe.batch_size or len(rows.X), len(rows.X))
+        steps = torch.arange(2 + (recipe.epochs + 1) * -(-len(rows.X) // batch), dtype=torch.float64, device=self.device)
+        self.pace = (recipe.learning_rate / (1 - torch.pow(recipe.betas[0], steps))).to(torch.float32)
+        self.root = (1 / torch.sqrt(1 - torch.pow(recipe.betas[1], steps))).to(torch.float32)
         self.compiles = compiles
-        wrap = torch.compile(dynamic=False) if compiles else lambda function: function
+        wrap = _compiler() if compiles else lambda function: function
         self._step: Any = wrap(self._plain_step)
         self._order: Any = wrap(self._plain_order)
         self._score: Any = wrap(self._plain_score)
+        self._initial: Any = wrap(self._plain_initial) if program.make is None else self._made
 
     # ------------------------------------------------------------------ the loop over chunks
 
@@ -205,10 +223,8 @@ class Trainer:
         full = min(max(64, 1 << (len(tensor) - 1).bit_length()), max(self.chunk_size(), len(tensor)))
         return torch.cat([tensor, tensor[:1].expand(full - len(tensor), *tensor.shape[1:])])
 
-    def _initial(self, keys: Tensor) -> Stack:
+    def _plain_initial(self, keys: Tensor) -> Stack:
         template = {name: p.detach() for name, p in self.module.named_parameters()}
-        if self.program.make is not None:
-            return self._made(keys)
         start = fold(keys, INITIAL)
         stack, offset = {}, 0
         for name, p in template.items():
@@ -216,8 +232,8 @@ class Trainer:
             if half is None:
                 stack[name] = p.expand(len(keys), *p.shape).clone()
             else:
-                hashes = mix(torch.arange(offset, offset + p.numel(), device=self.device) + GOLDEN)
-                numbers = (2 * unit(mix(start[:, None] ^ hashes)) - 1) * torch.tensor(half, dtype=torch.float32, device=self.device)
+                hashes = self.parameter_hashes[offset : offset + p.numel()]
+                numbers = (2 * unit(mix(start[:, None] ^ hashes)) - 1) * float(np.float32(half))
                 stack[name] = numbers.reshape(len(keys), *p.shape)
             offset += p.numel()
         return stack
@@ -238,7 +254,7 @@ class Trainer:
         place = torch.arange(width, device=keys.device)
         if self.recipe.weighted_sampling:
             edges = torch.cumsum(torch.where(present, self.weights, 0.0).to(torch.float64), dim=1)
-            drawn = shift(fold(key[:, None], place), 11).to(torch.float64) * 2.0**-53 * edges[:, -1:]
+            drawn = shift(mix(key[:, None] ^ self.place_hashes[:width]), 11).to(torch.float64) * 2.0**-53 * edges[:, -1:]
             rows = torch.searchsorted(edges, drawn, right=True).clamp(max=len(self.X) - 1)
         else:
             words = shift(mix(key[:, None] ^ self.row_hashes), 1)
@@ -259,8 +275,7 @@ class Trainer:
             share = share * self.weights[index]
         slopes = self._slopes(parameters, keys, self.X[index], self.y[index], share, step)
         b1, b2 = recipe.betas
-        pace = recipe.learning_rate / (1 - torch.pow(b1, step.to(torch.float64))).to(torch.float32)
-        root = (1 / torch.sqrt(1 - torch.pow(b2, step.to(torch.float64)))).to(torch.float32)
+        pace, root = self.pace[step], self.root[step]
         for name, p in parameters.items():
             shape = (-1, *[1] * (p.dim() - 1))
             on, g = active.view(shape), slopes[name]
@@ -286,8 +301,8 @@ class Trainer:
             key = fold(fold(fold(keys, SMOOTHING), step), draw)
             offset, moved = 0, {}
             for name, p in parameters.items():
-                places = torch.arange(offset, offset + p[0].numel(), device=p.device)
-                noise = gaussian(fold(key[:, None], places)).reshape(p.shape)
+                hashes = self.parameter_hashes[offset : offset + p[0].numel()]
+                noise = gaussian(mix(key[:, None] ^ hashes)).reshape(p.shape)
                 moved[name] = p + (self.recipe.smoothing_radius * noise).to(torch.float32)
                 offset += p[0].numel()
             for name, slope in slopes(moved, X, y, share, drop).items():

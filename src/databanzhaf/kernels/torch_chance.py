@@ -48,11 +48,14 @@ class KeyedDropout(nn.Module):
     """Dropout whose mask is a function of the model's key, the step and the layer; inactive when scoring."""
 
     key: Tensor
+    golden: Tensor
 
     def __init__(self, p: float, layer: int) -> None:
         super().__init__()
         self.p, self.layer = p, layer
         self.register_buffer("key", torch.zeros((), dtype=torch.int64))
+        # A tensor, since compiled code takes a sum of `arange` and a 64-bit constant for 32 bits (torch 2.11).
+        self.register_buffer("golden", torch.tensor(GOLDEN))
 
     def forward(self, x: Tensor) -> Tensor:
         if not self.training or self.p == 0:
@@ -60,5 +63,5 @@ class KeyedDropout(nn.Module):
         if self.p == 1:
             return x * 0
         place = torch.arange(x.numel(), device=x.device).reshape(x.shape)
-        keep = unit(fold(fold(self.key, self.layer), place)) >= self.p
+        keep = unit(mix(fold(self.key, self.layer) ^ mix(place + self.golden))) >= self.p
         return x * keep / (1 - self.p)

@@ -203,7 +203,7 @@ def test_dropout_is_keyed_by_model_and_off_when_scoring():
     first = game.utility(coalitions, keys)
     np.testing.assert_allclose(game.utility(coalitions[::-1], keys[::-1])[::-1], first, atol=1e-6)
     assert np.abs(first - none.utility(coalitions, keys)).max() > 1e-3
-    from databanzhaf.kernels.torch_chance import KeyedDropout
+    from databanzhaf.kernels.torch_layers import KeyedDropout
 
     layer = KeyedDropout(0.3, 0)
     ones = torch.ones(100, 1000)

@@ -75,29 +75,30 @@ def _accumulate(C, A, B, rows, inner):  # type: ignore[no-untyped-def]
 
 @compiled
 def _dots(C, A, B, rows, columns, bias):  # type: ignore[no-untyped-def]
-    """C[i, j] = bias[j] + sum over k of A[i, k] B[j, k]: both run along their rows."""
+    """C[i, j] = bias[j] + sum over k of A[i, k] B[j, k], two rows by two columns at a time: both run along their rows."""
     inner = B.shape[1]
+    for j in range(0, columns - columns % 2, 2):
+        b0, b1 = B[j], B[j + 1]
+        for i in range(0, rows - rows % 2, 2):
+            a0, a1 = A[i], A[i + 1]
+            s00 = s01 = s10 = s11 = np.float32(0)
+            for k in range(inner):
+                x0, x1, y0, y1 = a0[k], a1[k], b0[k], b1[k]
+                s00 += x0 * y0
+                s01 += x0 * y1
+                s10 += x1 * y0
+                s11 += x1 * y1
+            C[i, j], C[i, j + 1] = s00 + bias[j], s01 + bias[j + 1]
+            C[i + 1, j], C[i + 1, j + 1] = s10 + bias[j], s11 + bias[j + 1]
     for j in range(columns):
-        b = B[j]
-        for i in range(0, rows - rows % 4, 4):
-            a0, a1, a2, a3 = A[i], A[i + 1], A[i + 2], A[i + 3]
-            s0 = s1 = s2 = s3 = np.float32(0)
-            for k in range(inner):
-                x = b[k]
-                s0 += a0[k] * x
-                s1 += a1[k] * x
-                s2 += a2[k] * x
-                s3 += a3[k] * x
-            C[i, j] = s0 + bias[j]
-            C[i + 1, j] = s1 + bias[j]
-            C[i + 2, j] = s2 + bias[j]
-            C[i + 3, j] = s3 + bias[j]
-        for i in range(rows - rows % 4, rows):
+        first = rows - rows % 2 if j < columns - columns % 2 else 0
+        b0 = B[j]
+        for i in range(first, rows):
             a0 = A[i]
-            s0 = np.float32(0)
+            s00 = np.float32(0)
             for k in range(inner):
-                s0 += a0[k] * b[k]
-            C[i, j] = s0 + bias[j]
+                s00 += a0[k] * b0[k]
+            C[i, j] = s00 + bias[j]
 
 
 @compiled

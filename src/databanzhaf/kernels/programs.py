@@ -7,37 +7,17 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from databanzhaf.errors import InvalidInput
 from databanzhaf.kernels.recipe import Recipe
 from databanzhaf.kernels.stacked import Program
-from databanzhaf.kernels.torch_chance import KeyedDropout
+from databanzhaf.kernels.torch_layers import KeyedDropout, UnfoldedConv2d
 
 _BATCH_NORMS = (nn.modules.batchnorm._BatchNorm, nn.SyncBatchNorm)
 _UNIFORM = (nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d)
 _CONSTANT = (nn.GroupNorm, nn.LayerNorm, nn.PReLU, nn.modules.instancenorm._InstanceNorm)
 _DROPOUTS = (nn.Dropout, nn.Dropout1d, nn.Dropout2d, nn.Dropout3d, nn.AlphaDropout, nn.FeatureAlphaDropout)
-
-
-class UnfoldedConv2d(nn.Module):
-    """A convolution as a matrix product over unfolded patches: stacked, it is one batched product, not a grouped convolution."""
-
-    def __init__(self, plain: nn.Conv2d) -> None:
-        super().__init__()
-        self.weight, self.bias = plain.weight, plain.bias
-        self.kernel, self.stride = plain.kernel_size, plain.stride
-        self.padding = (int(plain.padding[0]), int(plain.padding[1]))
-
-    def forward(self, x: Tensor) -> Tensor:
-        (kh, kw), (sh, sw), (ph, pw) = self.kernel, self.stride, self.padding
-        height, width = (x.shape[2] + 2 * ph - kh) // sh + 1, (x.shape[3] + 2 * pw - kw) // sw + 1
-        patches = nn.functional.unfold(x, self.kernel, padding=self.padding, stride=self.stride)
-        columns = patches.transpose(1, 2).reshape(-1, patches.shape[1])
-        out = columns @ self.weight.flatten(1).t()
-        if self.bias is not None:
-            out = out + self.bias
-        return out.reshape(len(x), height, width, -1).permute(0, 3, 1, 2)
 
 
 def program_of(make_module: Callable[[], nn.Module], *, unfold: bool) -> Program:

@@ -17,6 +17,7 @@ from torch.func import functional_call, grad, vmap
 
 from databanzhaf.kernels.recipe import DROPOUT, INITIAL, ORDER, ROW_BITS, SMOOTHING, Recipe, Rows, Trained
 from databanzhaf.kernels.torch_chance import GOLDEN, fold, gaussian, mix, shift, unit
+from databanzhaf.kernels.torch_layers import UnfoldedConv2d
 from databanzhaf.types import BoolArray, KeyArray
 
 Stack = dict[str, Tensor]
@@ -158,24 +159,26 @@ class Trainer:
         return self.chunk
 
     def _bytes_per_model(self) -> float:
-        """Parameters, gradients, moments and their copies, and four times what a forward pass over one batch writes."""
+        """Parameters, gradients, moments and copies; what a training step keeps, and what scoring a slice writes."""
         held = sum(p.numel() for p in self.module.parameters()) * 4 * 8
+        batch = min(self.recipe.batch_size or len(self.X), len(self.X))
+        return held + 3 * self._written(self.X[:batch]) + 2 * self._written(next(self._slices(self.X_val, self.y_val))[0])
+
+    def _written(self, rows: Tensor) -> int:
+        """Bytes that the layers write for some rows of one model."""
         written = 0
 
-        def count(_: nn.Module, __: Any, output: Any) -> None:
+        def count(layer: nn.Module, _: Any, output: Any) -> None:
             nonlocal written
-            written += output.numel() * 4 if isinstance(output, Tensor) else 0
+            patches = layer.patch_cells(output) if isinstance(layer, UnfoldedConv2d) else 0
+            written += 4 * (output.numel() + patches) if isinstance(output, Tensor) else 0
 
         hooks = [layer.register_forward_hook(count) for layer in self.module.modules()]
-        rows = min(self.recipe.batch_size or len(self.X), len(self.X))
         with torch.no_grad():
-            self.module.eval()(self.X[:rows])
-            scoring = min(len(self.X_val), 64)
-            self.module(self.X_val[:scoring])
+            self.module.eval()(rows)
         for hook in hooks:
             hook.remove()
-        unfolded = sum(25 for layer in self.module.modules() if isinstance(layer, (nn.Conv1d, nn.Conv2d))) or 1
-        return held + 4 * written * unfolded
+        return written
 
     def _outputs(self) -> int:
         return self.recipe.sizes[-1]
@@ -340,7 +343,7 @@ class Trainer:
         return mean, torch.cat(parts, dim=1) if predictions else None
 
     def _slices(self, X: Tensor, y: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
-        step = max(256, self.recipe.batch_size or 0) if self.X.dim() > 2 else 1024
+        step = 128 if self.X.dim() > 2 else 1024
         for low in range(0, len(X), step):
             yield X[low : low + step], y[low : low + step]
 

@@ -1,9 +1,9 @@
-"""`chance` on torch tensors: the same bits as NumPy's, on CPU and CUDA; and dropout that is keyed by it."""
+"""`chance` on torch tensors: the same bits as NumPy's, on CPU and CUDA."""
 
 from __future__ import annotations
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 
 def _signed(number: int) -> int:
@@ -42,26 +42,3 @@ def gaussian(words: Tensor) -> Tensor:
     """Standard normal numbers by Box and Muller, one word each, float64 inside."""
     radius = torch.sqrt(-2 * torch.log((shift(words, 32).to(torch.float64) + 0.5) * 2.0**-32))
     return radius * torch.cos(2 * torch.pi * (words & 0xFFFFFFFF).to(torch.float64) * 2.0**-32)
-
-
-class KeyedDropout(nn.Module):
-    """Dropout whose mask is a function of the model's key, the step and the layer; inactive when scoring."""
-
-    key: Tensor
-    golden: Tensor
-
-    def __init__(self, p: float, layer: int) -> None:
-        super().__init__()
-        self.p, self.layer = p, layer
-        self.register_buffer("key", torch.zeros((), dtype=torch.int64))
-        # A tensor, since compiled code takes a sum of `arange` and a 64-bit constant for 32 bits (torch 2.11).
-        self.register_buffer("golden", torch.tensor(GOLDEN))
-
-    def forward(self, x: Tensor) -> Tensor:
-        if not self.training or self.p == 0:
-            return x
-        if self.p == 1:
-            return x * 0
-        place = torch.arange(x.numel(), device=x.device).reshape(x.shape)
-        keep = unit(mix(fold(self.key, self.layer) ^ mix(place + self.golden))) >= self.p
-        return x * keep / (1 - self.p)

@@ -1,0 +1,55 @@
+"""Layers that replace torch's own where models are stacked."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from databanzhaf.kernels.torch_chance import GOLDEN, fold, mix, unit
+
+
+class KeyedDropout(nn.Module):
+    """Dropout whose mask is a function of the model's key, the step and the layer; inactive when scoring."""
+
+    key: Tensor
+    golden: Tensor
+
+    def __init__(self, p: float, layer: int) -> None:
+        super().__init__()
+        self.p, self.layer = p, layer
+        self.register_buffer("key", torch.zeros((), dtype=torch.int64))
+        # A tensor, since compiled code takes a sum of `arange` and a 64-bit constant for 32 bits (torch 2.11).
+        self.register_buffer("golden", torch.tensor(GOLDEN))
+
+    def forward(self, x: Tensor) -> Tensor:
+        if not self.training or self.p == 0:
+            return x
+        if self.p == 1:
+            return x * 0
+        place = torch.arange(x.numel(), device=x.device).reshape(x.shape)
+        keep = unit(mix(fold(self.key, self.layer) ^ mix(place + self.golden))) >= self.p
+        return x * keep / (1 - self.p)
+
+
+class UnfoldedConv2d(nn.Module):
+    """A convolution as a matrix product over unfolded patches: stacked, it is one batched product, not a grouped convolution."""
+
+    def __init__(self, plain: nn.Conv2d) -> None:
+        super().__init__()
+        self.weight, self.bias = plain.weight, plain.bias
+        self.kernel, self.stride = plain.kernel_size, plain.stride
+        self.padding = (int(plain.padding[0]), int(plain.padding[1]))
+
+    def forward(self, x: Tensor) -> Tensor:
+        (kh, kw), (sh, sw), (ph, pw) = self.kernel, self.stride, self.padding
+        height, width = (x.shape[2] + 2 * ph - kh) // sh + 1, (x.shape[3] + 2 * pw - kw) // sw + 1
+        patches = nn.functional.unfold(x, self.kernel, padding=self.padding, stride=self.stride)
+        columns = patches.transpose(1, 2).reshape(-1, patches.shape[1])
+        out = columns @ self.weight.flatten(1).t()
+        if self.bias is not None:
+            out = out + self.bias
+        return out.reshape(len(x), height, width, -1).permute(0, 3, 1, 2)
+
+    def patch_cells(self, out: Tensor) -> int:
+        """Numbers in the unfolded patches behind an output."""
+        return out.numel() // len(self.weight) * self.weight[0].numel()

@@ -248,3 +248,36 @@ def test_a_diverged_model_scores_nan(kernel):
     recipe = replace(RECIPES["regression"], learning_rate=1e30, optimizer="sgd", momentum=0.9, epochs=8)
     rows, (members, keys) = make_rows(recipe), jobs(m=2)
     assert np.isnan(kernel(recipe, rows, members, keys).scores).all()
+
+
+@pytest.mark.parametrize("kernel", ["cpu", "torch"])
+@pytest.mark.parametrize("name", ["plain", "no hidden layer", "three hidden layers", "smoothing", "regression"])
+def test_columns_that_are_always_zero_are_left_out_and_change_nothing(kernel, name):
+    from databanzhaf.kernels.recipe import narrowed
+
+    recipe = RECIPES[name]
+    rows, (members, keys) = make_rows(recipe), jobs()
+    X, X_val = rows.X.copy(), rows.X_val.copy()
+    X[:, [1, 3]] = X_val[:, [1, 3]] = 0
+    rows = replace(rows, X=X, X_val=X_val)
+    smaller, fewer, numbers = narrowed(recipe, rows)
+    assert smaller.sizes[0] == 4  # three in use, and one to fill the last four
+    assert fewer.X.shape == (13, 4)
+    twin = reference.train(recipe, rows, members, keys, predictions=True)
+    if kernel == "cpu":
+        ours = cpu.train(recipe, rows, members, keys, predictions=True)
+    else:
+        program = fully_connected(smaller, numbers, recipe)
+        trainer = Trainer(program, smaller, fewer, device="cpu", compiles=False, tf32=False, chunk=None)
+        ours = trainer.train(members, keys, predictions=True)
+        stack = trainer._initial(torch.from_numpy(keys.view(np.int64)))
+        flat = torch.cat([p[0].ravel() for p in stack.values()]).numpy()
+        assert np.array_equal(flat, reference.initial(recipe, keys[0])[numbers])
+    assert_same(ours, twin, recipe)
+
+
+def test_rows_of_nothing_but_zeros_still_train():
+    rows, (members, keys) = make_rows(BASE), jobs()
+    rows = replace(rows, X=np.zeros_like(rows.X), X_val=np.zeros_like(rows.X_val))
+    twin = reference.train(BASE, rows, members, keys, predictions=True)
+    assert_same(cpu.train(BASE, rows, members, keys, predictions=True), twin, BASE)

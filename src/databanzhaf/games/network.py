@@ -12,7 +12,7 @@ import numpy as np
 from databanzhaf.data import Dataset
 from databanzhaf.errors import InvalidInput, check_between, check_count
 from databanzhaf.games.trained import TrainedGame, resolve_device
-from databanzhaf.kernels.recipe import ACTIVATIONS, CLASSIFICATION_SCORES, REGRESSION_SCORES, Recipe, Trained
+from databanzhaf.kernels.recipe import ACTIVATIONS, CLASSIFICATION_SCORES, REGRESSION_SCORES, Recipe, Trained, narrowed
 from databanzhaf.types import BoolArray, KeyArray
 
 
@@ -137,10 +137,11 @@ class Network(TrainedGame):
         from databanzhaf.kernels.programs import fully_connected
         from databanzhaf.kernels.stacked import Trainer
 
+        recipe, rows, numbers = narrowed(self.recipe, self.rows)
         return Trainer(
-            fully_connected(self.recipe),
-            self.recipe,
-            self.rows,
+            fully_connected(recipe, numbers, self.recipe),
+            recipe,
+            rows,
             device=self.device,
             compiles=self.compiles,
             tf32=self.tf32,

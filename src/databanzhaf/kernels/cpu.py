@@ -29,8 +29,8 @@ from databanzhaf.kernels.cpu_layers import (
     smoothed,
     update,
 )
-from databanzhaf.kernels.recipe import ACTIVATIONS, Recipe, Rows, Trained
-from databanzhaf.types import BoolArray, KeyArray
+from databanzhaf.kernels.recipe import ACTIVATIONS, Recipe, Rows, Trained, narrowed
+from databanzhaf.types import BoolArray, IntArray, KeyArray
 
 _SCORES: Final = ("probability", "accuracy", "log_loss", "r2", "mse")
 _LOSSES: Final = ("cross_entropy", "double_softmax", "squared")
@@ -48,6 +48,8 @@ def train(
 ) -> Trained:
     """Train one model for each row of `members`; the same answer as `reference.train`, to float32, for any number of threads."""
     m, n = members.shape
+    full = recipe
+    recipe, rows, numbers = narrowed(full, rows)
     n_val, n_out = len(rows.X_val), recipe.sizes[-1]
     workers = min(threads or len(os.sched_getaffinity(0)), m)
     scores = np.empty(m)
@@ -71,12 +73,14 @@ def train(
     rates = np.array([recipe.learning_rate, recipe.momentum, *recipe.betas, recipe.eps, recipe.smoothing_radius])
     y, y_val = (labels.astype(np.float32) for labels in (rows.y, rows.y_val))
     sizes = np.array(recipe.sizes, dtype=np.int64)
-    bounds = recipe.bounds()
+    # Parameters lie as the kernel wants them (see `_layer`); each keeps the bound and the hash of its number in the full network.
+    numbers = _kernel_order(recipe, numbers)
+    bounds, hashes = full.bounds()[numbers], chance.mix(numbers.astype(np.uint64) + chance.GOLDEN)
 
     def work(worker: int) -> None:
         _train_many(
             rows.X, y, rows.X_val, y_val, rows.weights, row_hashes, members, keys, worker, workers,
-            sizes, bounds, plain, rates, *_workspace(recipe, n, n_val), scores, predicted, total[worker],
+            sizes, bounds, hashes, plain, rates, *_workspace(recipe, n, n_val), scores, predicted, total[worker],
         )  # fmt: skip
 
     if workers == 1:
@@ -90,6 +94,14 @@ def train(
         total.sum(axis=0) if confidence else None,
         (~members).sum(axis=0) if confidence else None,
     )
+
+
+def _kernel_order(recipe: Recipe, numbers: IntArray) -> IntArray:
+    """Parameter numbers in the kernel's order: hidden layers' weights lie (inputs, outputs), the last layer's (outputs, inputs)."""
+    numbers = numbers.copy()
+    for (inputs, outputs), (weights, biases) in list(zip(recipe.layers, recipe.offsets(), strict=True))[:-1]:
+        numbers[weights:biases] = numbers[weights:biases].reshape(outputs, inputs).T.ravel()
+    return numbers
 
 
 def _workspace(recipe: Recipe, n: int, n_val: int) -> tuple[Any, ...]:
@@ -110,7 +122,7 @@ def _workspace(recipe: Recipe, n: int, n_val: int) -> tuple[Any, ...]:
 
 @compiled
 def _train_many(  # type: ignore[no-untyped-def]
-    X, y, X_val, y_val, weights, row_hashes, members, keys, worker, workers, sizes, bounds, plain, rates,
+    X, y, X_val, y_val, weights, row_hashes, members, keys, worker, workers, sizes, bounds, hashes, plain, rates,
     parameters, layers, numbers, sort_keys, edges, kept, gathered, scores, predicted, total,
 ):  # fmt: skip
     """Train models worker, worker + workers, ...; everything they need lies in the worker's own memory."""
@@ -133,7 +145,7 @@ def _train_many(  # type: ignore[no-untyped-def]
             if member[i] and weights[i] > 0:
                 present[n_present] = i
                 n_present += 1
-        initialise(theta, bounds, sizes, key)
+        initialise(theta, bounds, hashes, key)
         first[:] = 0
         second[:] = 0
         best, step = -np.inf, 0
@@ -148,7 +160,7 @@ def _train_many(  # type: ignore[no-untyped-def]
                 for draw in range(max(draws, 1)):
                     at = theta
                     if draws:
-                        smoothed(theta, moved, key, step, draw, rates[5], sizes)
+                        smoothed(theta, moved, hashes, key, step, draw, rates[5])
                         at = moved
                     outputs = forward(at, sizes, inputs, values, rows, activation)
                     loss_slope(outputs, last_delta, y, batch, rows, weights, not sampled, loss)

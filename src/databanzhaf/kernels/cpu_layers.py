@@ -119,19 +119,12 @@ def _layer(parameters, at, inputs, outputs, last):  # type: ignore[no-untyped-de
 
 
 @compiled
-def initialise(theta, bounds, sizes, key):  # type: ignore[no-untyped-def]
+def initialise(theta, bounds, hashes, key):  # type: ignore[no-untyped-def]
+    """Uniform within each parameter's bound, by the word of its hashed number."""
     key = _fold(key, INITIAL)
-    at = 0
-    for depth in range(len(sizes) - 1):
-        inputs, outputs = sizes[depth], sizes[depth + 1]
-        last = depth == len(sizes) - 2
-        for q in range(inputs * outputs + outputs):
-            unit = np.float32(_fold(key, at + q) >> uint64(40)) * np.float32(2.0**-24)
-            place = q
-            if q < inputs * outputs and not last:
-                place = (q % inputs) * outputs + q // inputs
-            theta[at + place] = (np.float32(2) * unit - np.float32(1)) * bounds[at]
-        at += inputs * outputs + outputs
+    for q in range(len(theta)):
+        unit = np.float32(_mix(key ^ hashes[q]) >> uint64(40)) * np.float32(2.0**-24)
+        theta[q] = (np.float32(2) * unit - np.float32(1)) * bounds[q]
 
 
 @compiled
@@ -294,22 +287,14 @@ def update(theta, grad, first, second, step, adam, rates):  # type: ignore[no-un
 
 
 @compiled
-def smoothed(theta, moved, key, step, draw, radius, sizes):  # type: ignore[no-untyped-def]
+def smoothed(theta, moved, hashes, key, step, draw, radius):  # type: ignore[no-untyped-def]
     """moved = theta + radius * Gaussian, each parameter's noise by its own word (Box and Muller)."""
     key = _fold(_fold(_fold(key, SMOOTHING), step), draw)
-    at = 0
-    for depth in range(len(sizes) - 1):
-        inputs, outputs = sizes[depth], sizes[depth + 1]
-        last = depth == len(sizes) - 2
-        for q in range(inputs * outputs + outputs):
-            word = _fold(key, at + q)
-            distance = np.sqrt(-2 * np.log((np.float64(word >> uint64(32)) + 0.5) * 2.0**-32))
-            normal = distance * np.cos(2 * np.pi * np.float64(word & uint64(0xFFFFFFFF)) * 2.0**-32)
-            place = at + q
-            if q < inputs * outputs and not last:
-                place = at + (q % inputs) * outputs + q // inputs
-            moved[place] = theta[place] + np.float32(radius * normal)
-        at += inputs * outputs + outputs
+    for q in range(len(theta)):
+        word = _mix(key ^ hashes[q])
+        distance = np.sqrt(-2 * np.log((np.float64(word >> uint64(32)) + 0.5) * 2.0**-32))
+        normal = distance * np.cos(2 * np.pi * np.float64(word & uint64(0xFFFFFFFF)) * 2.0**-32)
+        moved[q] = theta[q] + np.float32(radius * normal)
 
 
 @compiled

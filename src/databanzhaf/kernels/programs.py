@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import torch
 from torch import nn
 
@@ -13,6 +15,7 @@ from databanzhaf.errors import InvalidInput
 from databanzhaf.kernels.recipe import Recipe
 from databanzhaf.kernels.stacked import Program
 from databanzhaf.kernels.torch_layers import KeyedDropout, UnfoldedConv2d
+from databanzhaf.types import IntArray
 
 _BATCH_NORMS = (nn.modules.batchnorm._BatchNorm, nn.SyncBatchNorm)
 _UNIFORM = (nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d)
@@ -43,13 +46,21 @@ def program_of(make_module: Callable[[], nn.Module], *, unfold: bool) -> Program
     return Program(module, half_widths, None if known else make_module, dropouts)
 
 
-def fully_connected(recipe: Recipe) -> Program:
-    """The network of `games.Network` as a module."""
+def fully_connected(recipe: Recipe, numbers: IntArray | None = None, full: Recipe | None = None) -> Program:
+    """The network of `games.Network` as a module; `numbers` are its parameters' places in the `full` network (see `narrowed`)."""
     activation = {"relu": nn.ReLU, "leaky_relu": nn.LeakyReLU, "tanh": nn.Tanh}[recipe.activation]
     layers: list[nn.Module] = []
     for inputs, outputs in recipe.layers:
         layers += [nn.Linear(inputs, outputs), activation()]
-    return program_of(lambda: nn.Sequential(*layers[:-1]), unfold=False)
+    program = program_of(lambda: nn.Sequential(*layers[:-1]), unfold=False)
+    if numbers is None or full is None:
+        return program
+    bounds = full.bounds()[numbers]
+    starts = np.cumsum([0, *(p.numel() for p in program.module.parameters())])
+    half_widths: dict[str, float | None] = {
+        name: float(bounds[start]) for (name, _), start in zip(program.module.named_parameters(), starts, strict=False)
+    }
+    return replace(program, half_widths=half_widths, numbers=numbers)
 
 
 def _half_widths(module: nn.Module) -> dict[str, float | None]:

@@ -18,7 +18,7 @@ from torch.func import functional_call, grad, vmap
 from databanzhaf.kernels.recipe import DROPOUT, INITIAL, ORDER, ROW_BITS, SMOOTHING, Recipe, Rows, Trained
 from databanzhaf.kernels.torch_chance import GOLDEN, fold, gaussian, mix, shift, unit
 from databanzhaf.kernels.torch_layers import UnfoldedConv2d
-from databanzhaf.types import BoolArray, KeyArray
+from databanzhaf.types import BoolArray, IntArray, KeyArray
 
 Stack = dict[str, Tensor]
 LossFunction = Callable[[Tensor, Tensor], Tensor]
@@ -32,13 +32,15 @@ class Program:
     """A module that can be stacked: its parameters' initial laws, and whether it drops out.
 
     `half_widths` has one number for each parameter tensor, the half-width of its uniform law; None keeps the template's
-    value; `make` is called under a seed for each model where some layer's law is not known.
+    value; `make` is called under a seed for each model where some layer's law is not known. `numbers` are the counters of the
+    parameters' words, by default 0, 1, 2, ...
     """
 
     module: nn.Module
     half_widths: dict[str, float | None]
     make: Callable[[], nn.Module] | None
     dropouts: tuple[str, ...]
+    numbers: IntArray | None = None
 
 
 @dataclass
@@ -83,8 +85,10 @@ class Trainer:
         self.y, self.y_val = (torch.from_numpy(a).to(self.device, kind) for a in (rows.y, rows.y_val))
         # Hashed here, not in compiled code, where torch 2.11 takes a sum of `arange` and a 64-bit constant for 32 bits.
         n_parameters = sum(p.numel() for p in self.module.parameters())
-        self.row_hashes, self.parameter_hashes, self.place_hashes = (
-            mix(torch.arange(count, device=self.device) + GOLDEN) for count in (len(rows.X), n_parameters, 2 * len(rows.X))
+        numbers = torch.arange(n_parameters) if program.numbers is None else torch.from_numpy(program.numbers)
+        self.parameter_hashes = mix(numbers.to(self.device) + GOLDEN)
+        self.row_hashes, self.place_hashes = (
+            mix(torch.arange(count, device=self.device) + GOLDEN) for count in (len(rows.X), 2 * len(rows.X))
         )
         self.loss = loss
         self.chunk = chunk

@@ -7,10 +7,10 @@ from functools import cached_property
 from typing import Any
 
 from databanzhaf.data import Dataset
-from databanzhaf.errors import BackendUnavailable, InvalidInput, check_count
+from databanzhaf.errors import BackendUnavailable, InvalidInput
 from databanzhaf.fingerprint import captured, describe
 from databanzhaf.games.trained import TrainedGame, resolve_device
-from databanzhaf.kernels.recipe import CLASSIFICATION_SCORES, REGRESSION_SCORES, Recipe, Trained
+from databanzhaf.kernels.recipe import Trained
 from databanzhaf.types import BoolArray, KeyArray
 
 
@@ -66,31 +66,23 @@ class Module(TrainedGame):
         if not callable(make_module) or (hasattr(make_module, "named_parameters") and not isinstance(make_module, type)):
             raise InvalidInput(f"`make_module` must be a function that returns a module; got {make_module!r:.60}. Pass lambda: Net().")
         self.make_module, self.dataset, self.loss, self.sample_weight = make_module, dataset, loss, sample_weight
-        self._check(score, optimizer, epochs, batch_size, learning_rate, score_at)
-        if chunk is not None:
-            check_count("chunk", chunk)
-        if self.score_name not in (*CLASSIFICATION_SCORES, *REGRESSION_SCORES) and score_at == "best_epoch":
-            raise InvalidInput(f'score_at="best_epoch" needs a built-in score; got {self.score_name!r}. Use "accuracy" or "probability".')
-        draws, radius = (0, 0.0) if smoothing is None else smoothing
-        self.device = resolve_device(device)
-        built_in = self.score_name in (*CLASSIFICATION_SCORES, *REGRESSION_SCORES)
-        self.recipe = Recipe(
-            sizes=(len(self.classes) if self.classifies else 1,),
-            activation="relu",
-            loss=loss if isinstance(loss, str) else "custom",
+        self.recipe = self._configure(
+            (),
+            activation="relu",  # the module has its own
             optimizer=optimizer,
-            learning_rate=float(learning_rate),
-            momentum=float(momentum),
-            betas=(float(betas[0]), float(betas[1])),
-            eps=float(eps),
             epochs=epochs,
             batch_size=batch_size,
-            weighted_sampling=weighting == "sampling",
-            smoothing_draws=draws,
-            smoothing_radius=float(radius),
-            score=self.score_name if built_in else ("probability" if self.classifies else "mse"),
-            best_epoch=score_at == "best_epoch",
+            learning_rate=learning_rate,
+            momentum=momentum,
+            betas=betas,
+            eps=eps,
+            score=score,
+            score_at=score_at,
+            weighting=weighting,
+            smoothing=smoothing,
+            chunk=chunk,
         )
+        self.device = resolve_device(device)
         self.tf32, self.chunk = tf32, chunk
         self.compiles = self.device != "cpu" if compiles is None else compiles
         self.unfold = self.device != "cpu" if unfold is None else unfold

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from databanzhaf.data import Dataset
-from databanzhaf.errors import InvalidInput, check_between, check_count
+from databanzhaf.errors import InvalidInput, check_count
 from databanzhaf.games.trained import TrainedGame, resolve_device
-from databanzhaf.kernels.recipe import ACTIVATIONS, CLASSIFICATION_SCORES, REGRESSION_SCORES, Recipe, Trained, narrowed
+from databanzhaf.kernels.recipe import ACTIVATIONS, Trained, narrowed
 from databanzhaf.types import BoolArray, KeyArray
 
 
@@ -80,46 +80,31 @@ class Network(TrainedGame):
         chunk: int | None = None,
     ) -> None:
         self.dataset, self.loss, self.sample_weight = dataset, loss, sample_weight
-        self._check(score, optimizer, epochs, batch_size, learning_rate, score_at)
         if isinstance(hidden, (str, bytes)) or not all(isinstance(units, (int, np.integer)) and units > 0 for units in hidden):
             raise InvalidInput(f"`hidden` must list the units of each hidden layer, such as (100,) or (); got {hidden!r}. Try (100,).")
         if activation not in ACTIVATIONS:
             raise InvalidInput(f'`activation` must be one of {", ".join(ACTIVATIONS)}; got {activation!r}. Try "leaky_relu".')
-        if weighting not in ("loss", "sampling"):
-            raise InvalidInput(f'`weighting` must be "loss" or "sampling"; got {weighting!r}. "loss" weighs each row\'s loss.')
-        if weighting == "sampling" and sample_weight is None:
-            raise InvalidInput('`weighting="sampling"` needs `sample_weight`; got none. Pass one weight for each training row.')
-        draws, radius = (0, 0.0) if smoothing is None else smoothing
-        if smoothing is not None:
-            check_count("smoothing draws", draws)
-            check_between("smoothing radius", radius, 0, np.inf, "The paper takes the learning rate.")
         if threads is not None:
             check_count("threads", threads)
-        outputs = len(self.classes) if self.classifies else 1
-        in_kernel = self.score_name in (*CLASSIFICATION_SCORES, *REGRESSION_SCORES)
-        self.recipe = Recipe(
-            sizes=(self.rows.X.shape[1], *(int(units) for units in hidden), outputs),
+        recipe = self._configure(
+            tuple(int(units) for units in hidden),
             activation=activation,
-            loss=loss,
             optimizer=optimizer,
-            learning_rate=float(learning_rate),
-            momentum=float(momentum),
-            betas=(float(betas[0]), float(betas[1])),
-            eps=float(eps),
             epochs=epochs,
             batch_size=batch_size,
-            weighted_sampling=weighting == "sampling",
-            smoothing_draws=draws,
-            smoothing_radius=float(radius),
-            score=self.score_name if in_kernel else ("probability" if self.classifies else "mse"),
-            best_epoch=score_at == "best_epoch",
+            learning_rate=learning_rate,
+            momentum=momentum,
+            betas=betas,
+            eps=eps,
+            score=score,
+            score_at=score_at,
+            weighting=weighting,
+            smoothing=smoothing,
+            chunk=chunk,
         )
         if self.rows.X.ndim != 2:
             raise InvalidInput(f"a Network takes tables; got rows of shape {self.rows.X.shape[1:]}. Flatten them, or use games.Module.")
-        if not in_kernel and score_at == "best_epoch":
-            raise InvalidInput(
-                f'score_at="best_epoch" needs a score of the kernel; got {self.score_name!r}. Use "accuracy" or "probability".'
-            )
+        self.recipe = replace(recipe, sizes=(self.rows.X.shape[1], *recipe.sizes))
         self.device = resolve_device(device)
         self.threads, self.tf32, self.compiles, self.chunk = threads, tf32, compiles, chunk
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from databanzhaf.data import Dataset
 from databanzhaf.errors import BackendUnavailable, InvalidInput, check_between, check_count
-from databanzhaf.kernels.recipe import CLASSIFICATION_LOSSES, CLASSIFICATION_SCORES, OPTIMIZERS, REGRESSION_SCORES, Rows, Trained
+from databanzhaf.kernels.recipe import CLASSIFICATION_LOSSES, CLASSIFICATION_SCORES, OPTIMIZERS, REGRESSION_SCORES, Recipe, Rows, Trained
 from databanzhaf.types import BoolArray, FloatArray, KeyArray, Labels
 
 
@@ -85,7 +85,7 @@ class TrainedGame:
         return Trained(scores, predicted, trained.confidence, trained.unseen)
 
     def utility(self, coalitions: BoolArray, keys: KeyArray) -> FloatArray:
-        if self.score_name in (*CLASSIFICATION_SCORES, *REGRESSION_SCORES):
+        if self._scores_in_kernel:
             return self.train(coalitions, keys).scores
         return np.array([self.score(outcome) for outcome in self.outcomes(coalitions, keys)])
 
@@ -99,7 +99,7 @@ class TrainedGame:
 
         answers = unpack(outcome, self.classes)
         predicted = answers.predict_proba(None) if self.classifies else np.asarray(answers.predict(None))[:, None]
-        if self.score_name in (*CLASSIFICATION_SCORES, *REGRESSION_SCORES):
+        if self._scores_in_kernel:
             return self._score_predictions(predicted)
         from sklearn.metrics import get_scorer
 
@@ -127,34 +127,85 @@ class TrainedGame:
         errors = float(np.mean((predicted[:, 0] - target) ** 2))
         return 1 - errors / float(target.var()) if self.score_name == "r2" else -errors
 
-    def _check(self, score: str | None, optimizer: str, epochs: int, batch_size: int | None, learning_rate: float, score_at: str) -> None:
-        """The rules that both games have; resolves the score."""
+    def _configure(
+        self,
+        inner_sizes: tuple[int, ...],
+        *,
+        activation: str,
+        optimizer: str,
+        epochs: int,
+        batch_size: int | None,
+        learning_rate: float,
+        momentum: float,
+        betas: tuple[float, float],
+        eps: float,
+        score: str | None,
+        score_at: str,
+        weighting: str,
+        smoothing: tuple[int, float] | None,
+        chunk: int | None,
+    ) -> Recipe:
+        """Check the options that both games have and write them down; `inner_sizes` come before the outputs."""
         if not isinstance(self.dataset, Dataset):
             raise InvalidInput(
                 f"`dataset` must be a databanzhaf.Dataset; got {type(self.dataset).__name__}. Pass Dataset(X, y, X_val, y_val)."
             )
-        if not callable(self.loss) and self.loss not in (*CLASSIFICATION_LOSSES, "squared"):
-            raise InvalidInput(
-                f'`loss` must be one of {", ".join((*CLASSIFICATION_LOSSES, "squared"))}; got {self.loss!r}. Try "cross_entropy".'
-            )
+        losses = (*CLASSIFICATION_LOSSES, "squared")
+        if not callable(self.loss) and self.loss not in losses:
+            raise InvalidInput(f'`loss` must be one of {", ".join(losses)}; got {self.loss!r}. Try "cross_entropy".')
         if optimizer not in OPTIMIZERS:
             raise InvalidInput(f'`optimizer` must be one of {", ".join(OPTIMIZERS)}; got {optimizer!r}. Try "adam".')
         if score_at not in ("last", "best_epoch"):
             raise InvalidInput(f'`score_at` must be "last" or "best_epoch"; got {score_at!r}. The last epoch is the honest choice.')
-        check_count("epochs", epochs)
-        if batch_size is not None:
-            check_count("batch_size", batch_size)
+        for name, count in (("epochs", epochs), ("batch_size", batch_size), ("chunk", chunk)):
+            if count is not None or name == "epochs":
+                check_count(name, count)
         check_between("learning_rate", learning_rate, 0, np.inf, "Try 0.01.")
+        draws, radius = (0, 0.0) if smoothing is None else smoothing
+        if smoothing is not None:
+            check_count("smoothing draws", draws)
+            check_between("smoothing radius", radius, 0, np.inf, "The paper takes the learning rate.")
+        self._check_weights(weighting)
         self.score_name = score or ("probability" if self.classifies else "r2")
         self._check_score()
         self._check_labels()
-        if self.sample_weight is not None:
-            weight = np.asarray(self.sample_weight, dtype=np.float64)
-            if weight.shape != (self.dataset.n_rows,) or not np.isfinite(weight).all() or (weight < 0).any():
-                raise InvalidInput(
-                    f"`sample_weight` must be {self.dataset.n_rows} numbers, 0 or more, one for each row; got shape {weight.shape}. "
-                    "Clip negative weights to 0."
-                )
+        if not self._scores_in_kernel and score_at == "best_epoch":
+            raise InvalidInput(f'score_at="best_epoch" needs a built-in score; got {self.score_name!r}. Use "accuracy" or "probability".')
+        return Recipe(
+            sizes=(*inner_sizes, len(self.classes) if self.classifies else 1),
+            activation=activation,
+            loss=self.loss if isinstance(self.loss, str) else "custom",
+            optimizer=optimizer,
+            learning_rate=float(learning_rate),
+            momentum=float(momentum),
+            betas=(float(betas[0]), float(betas[1])),
+            eps=float(eps),
+            epochs=int(epochs),
+            batch_size=None if batch_size is None else int(batch_size),
+            weighted_sampling=weighting == "sampling",
+            smoothing_draws=int(draws),
+            smoothing_radius=float(radius),
+            score=self.score_name if self._scores_in_kernel else ("probability" if self.classifies else "mse"),
+            best_epoch=score_at == "best_epoch",
+        )
+
+    @property
+    def _scores_in_kernel(self) -> bool:
+        return self.score_name in (*CLASSIFICATION_SCORES, *REGRESSION_SCORES)
+
+    def _check_weights(self, weighting: str) -> None:
+        if weighting not in ("loss", "sampling"):
+            raise InvalidInput(f'`weighting` must be "loss" or "sampling"; got {weighting!r}. "loss" weighs each row\'s loss.')
+        if self.sample_weight is None:
+            if weighting == "sampling":
+                raise InvalidInput('`weighting="sampling"` needs `sample_weight`; got none. Pass one weight for each training row.')
+            return
+        weight = np.asarray(self.sample_weight, dtype=np.float64)
+        if weight.shape != (self.dataset.n_rows,) or not np.isfinite(weight).all() or (weight < 0).any():
+            raise InvalidInput(
+                f"`sample_weight` must be {self.dataset.n_rows} numbers, 0 or more, one for each row; got shape {weight.shape}. "
+                "Clip negative weights to 0."
+            )
 
     def _check_score(self) -> None:
         from sklearn.metrics import get_scorer_names

@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import torch
 from torch import nn
 
 from databanzhaf.errors import InvalidInput
@@ -100,7 +99,3 @@ def _replace(module: nn.Module, applies: Callable[[nn.Module], bool], make: Call
             setattr(module, name, make(child))
         else:
             _replace(child, applies, make)
-
-
-def cuda_is_there() -> bool:
-    return torch.cuda.is_available()

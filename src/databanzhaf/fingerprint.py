@@ -10,6 +10,9 @@ from typing import Any
 
 import numpy as np
 
+# Objects being described further up, so that one which holds itself comes to an end.
+_inside: list[int] = []
+
 
 def describe(thing: Any) -> str:
     """Numbers and strings as they are, functions by name and code, arrays by digest, other objects by class and contents."""
@@ -26,17 +29,26 @@ def describe(thing: Any) -> str:
     if isinstance(thing, np.ndarray) and thing.dtype.kind != "O":
         return f"array {thing.dtype.str} {thing.shape} {_digest(np.ascontiguousarray(thing).tobytes())}"
     if isinstance(thing, type):
-        return _name(thing)
+        return _class(thing)
+    if isinstance(thing, functools.partial):
+        return f"partial {describe(thing.func)} {describe(thing.args)} {describe(thing.keywords)}"
+    if hasattr(thing, "detach") and hasattr(thing, "cpu"):
+        return describe(np.asarray(thing.detach().cpu()))
     code = code_of(thing)
-    if code is not None and (hasattr(thing, "__code__") or isinstance(thing, functools.partial)):
+    if code is not None and hasattr(thing, "__code__"):
         defaults = (getattr(thing, "__defaults__", None), getattr(thing, "__kwdefaults__", None))
-        extra = (thing.args, thing.keywords) if isinstance(thing, functools.partial) else defaults
-        more = "".join(f" {describe(part)}" for part in extra if part)
+        more = "".join(f" {describe(part)}" for part in defaults if part)
         return f"{_name(_unwrap(thing))} {_digest(_flatten(code))}{more}"
     if callable(thing) and hasattr(thing, "__qualname__"):
         return _name(thing)
     if hasattr(thing, "__dict__"):
-        return f"{_name(type(thing))} {describe(vars(thing))}"
+        if id(thing) in _inside:
+            return f"{_name(type(thing))} again"
+        _inside.append(id(thing))
+        try:
+            return f"{_class(type(thing))} {describe(vars(thing))}"
+        finally:
+            _inside.pop()
     import joblib
 
     return f"{_name(type(thing))} {joblib.hash(thing)}"
@@ -64,6 +76,18 @@ def code_of(function: Any) -> CodeType | None:
         if isinstance(code, CodeType):
             return code
     return None
+
+
+def _class(kind: type) -> str:
+    """A class by its name; one of the user's own, which may change between two runs, also by its methods' code."""
+    import sys
+
+    file = getattr(sys.modules.get(kind.__module__), "__file__", None) or ""
+    installed = "site-packages" in file or "dist-packages" in file or kind.__module__ in sys.stdlib_module_names
+    if installed or kind.__module__ == "builtins":
+        return _name(kind)
+    codes = [_flatten(method.__code__) for _, method in sorted(vars(kind).items()) if hasattr(method, "__code__")]
+    return f"{_name(kind)} {_digest(b'|'.join(codes))}"
 
 
 def _name(thing: Any) -> str:

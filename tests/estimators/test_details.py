@@ -91,9 +91,6 @@ def test_permutation_is_a_weighted_mean_over_permutations(rng):
                 terms[row, orders[row, k]] = n * notion.weights(n)[k] * (chains[row, k + 1] - chains[row, k])
         estimate = estimators.Permutation()(evaluations(design, utility), notion)
         np.testing.assert_allclose(estimate.values, terms.mean(axis=0), atol=1e-14)
-        expected = terms.std(axis=0, ddof=1) / np.sqrt(t)
-        known = np.isfinite(estimate.std_errors)
-        np.testing.assert_allclose(estimate.std_errors[known], expected[known], atol=1e-14)
 
 
 def test_permutation_values_are_efficient():

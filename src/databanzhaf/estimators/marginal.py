@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from databanzhaf.designs import Paired
 from databanzhaf.errors import DesignMismatch
-from databanzhaf.estimators.moments import doubt, mean_and_error
+from databanzhaf.estimators.moments import contribution_errors, player_means
 from databanzhaf.notions import Notion, SizeWeighted
-from databanzhaf.types import Estimate, Evaluations
+from databanzhaf.types import BLOCK_CELLS, Estimate, Evaluations, IntArray
 
 
 @dataclass(frozen=True)
 class Marginal:
     r"""Simple Monte Carlo: the mean of :math:`U(S \cup i) - U(S)` over each player's own pairs.
 
-    The size of S follows the notion's law, so the mean is unweighted. Each training informs one player.
+    The size of S follows the notion's law, so the mean is unweighted. Each training informs one player. The standard error
+    is that of `moments.contribution_errors`.
     """
 
     name = "marginal"
@@ -37,9 +39,16 @@ class Marginal:
         first = np.flatnonzero((index[:-1] % 2 == 0) & (index[1:] == index[:-1] + 1))
         contributions = evaluations.utilities[first + 1] - evaluations.utilities[first]
         player = design.players(index[first] // 2)
-        contribution = contributions.mean(axis=1)
-        mean, error, freedom = mean_and_error(contribution, player, design.n_players)
-        spread = float(np.abs(contribution - mean[player]).max(initial=0.0))
-        error = doubt(error, np.bincount(player, minlength=design.n_players).astype(np.float64), spread, evaluations.scale())
-        by_repeat = np.stack([mean_and_error(column, player, design.n_players)[0] for column in contributions.T])
-        return Estimate(mean, error, freedom, by_repeat, evaluations.n_evaluations, notion.name, self.name, evaluations.players)
+        n = design.n_players
+        values = player_means(contributions.mean(axis=1), player, n)
+        by_repeat = np.stack([player_means(column, player, n) for column in contributions.T])
+        size = np.concatenate([np.empty(0, np.int64), *self._sizes(design, index[first])])
+        errors = contribution_errors(contributions.mean(axis=1), size, player, n, np.asarray(design.law), evaluations.scale())
+        freedom = np.maximum(np.bincount(player, minlength=n) - 1.0, 1.0)
+        return Estimate(values, errors, freedom, by_repeat, evaluations.n_evaluations, notion.name, self.name, evaluations.players)
+
+    def _sizes(self, design: Paired, indices: IntArray) -> Iterator[IntArray]:
+        """How many players S has in each pair, block by block."""
+        step = max(1, BLOCK_CELLS // design.n_players)
+        for low in range(0, len(indices), step):
+            yield design.coalitions(indices[low : low + step]).sum(axis=1)

@@ -8,9 +8,9 @@ import numpy as np
 
 from databanzhaf import designs
 from databanzhaf.errors import DesignMismatch
-from databanzhaf.estimators.moments import doubt
+from databanzhaf.estimators.moments import contribution_errors, player_means
 from databanzhaf.notions import Notion, SizeWeighted
-from databanzhaf.types import BLOCK_CELLS, Estimate, Evaluations, FloatArray, IntArray
+from databanzhaf.types import Estimate, Evaluations, FloatArray, IntArray
 
 
 @dataclass(frozen=True)
@@ -22,10 +22,10 @@ class Permutation:
 
     .. math:: \hat\phi_i = \frac1T \sum_t n\, g(k_t)\, [U(S_t \cup i) - U(S_t)],
 
-    where the factor is 1 for Shapley. The standard error is that of a mean over permutations. Its degrees
-    of freedom count the permutations that carry weight, :math:`(\sum_t g)^2 / \max(\sum_t g^2, T\,E[g^2])`; a player
-    with fewer than two of them has been seen too little, and its standard error is infinite. With fewer than about 30 permutations the
-    intervals are too narrow where a player matters in few positions only: a handful of draws then rarely shows them.
+    where the factor is 1 for Shapley. The standard error is that of `moments.contribution_errors`, which knows that the position was
+    drawn. Its degrees of freedom count the permutations that carry weight,
+    :math:`(\sum_t g)^2 / \max(\sum_t g^2, T\,E[g^2])`; a player with fewer than two of them has been seen too little, and its
+    standard error is infinite.
 
     `truncation` stops each permutation once its utility is that close to U(N) (TMC): cheaper, and biased.
     """
@@ -44,37 +44,19 @@ class Permutation:
             raise DesignMismatch(f'`permutation` needs coalitions along permutations; got {design!r}. Run with estimator="permutation".')
         n, repeats = design.n_players, evaluations.n_repeats
         chains, numbers = _chains(design, evaluations)
-        factor = n * semivalue.weights(n)
-        total, squares = np.zeros((1 + repeats, n)), np.zeros(n)
-        load, load_squares = np.zeros(n), np.zeros(n)
-        shift: FloatArray | None = None
-        spread = 0.0
-        step = max(1, BLOCK_CELLS // (n * (1 + repeats)))
-        for low in range(0, len(numbers), step):
-            orders = design.orders(numbers[low : low + step])
-            places = np.argsort(orders, axis=1)
-            steps = np.diff(chains[:, low : low + step], axis=2) * factor
-            contributions = np.take_along_axis(steps, places[None], axis=2)
-            if shift is None:
-                # Sums of squares around the first permutation, so that equal contributions have no spread.
-                shift = contributions[0, 0]
-            total += contributions.sum(axis=1)
-            squares += ((contributions[0] - shift) ** 2).sum(axis=0)
-            spread = max(spread, float(np.abs(contributions[0] - shift).max(initial=0.0)))
-            load += factor[places].sum(axis=0)
-            load_squares += (factor[places] ** 2).sum(axis=0)
-
         count = len(numbers)
-        if not count or shift is None:
-            zero = np.zeros(n)
-            return self._estimate(evaluations, notion, zero, np.full(n, np.inf), np.ones(n), np.zeros((repeats, n)))
-        mean = total / count
-        with np.errstate(divide="ignore", invalid="ignore"):
-            variance = np.maximum(squares / count - (mean[0] - shift) ** 2, 0.0) / (count - 1)
-            effective = load**2 / np.maximum(load_squares, count * np.mean(factor**2))
-        error = doubt(np.sqrt(variance), np.full(n, float(count)), spread, evaluations.scale())
-        error = np.where((effective >= 2) & (count > 1), error, np.inf)
-        return self._estimate(evaluations, notion, mean[0], error, np.maximum(effective - 1, 1.0), mean[1:])
+        if not count:
+            return self._estimate(evaluations, notion, np.zeros(n), np.full(n, np.inf), np.ones(n), np.zeros((repeats, n)))
+        factor = n * semivalue.weights(n)
+        player, place = design.orders(numbers).ravel(), np.tile(np.arange(n), count)
+        contributions = np.diff(chains, axis=2).reshape(1 + repeats, -1) * factor[place]
+        means = np.stack([player_means(column, player, n) for column in contributions])
+        errors = contribution_errors(contributions[0], place, player, n, np.full(n, 1 / n), evaluations.scale())
+        load = np.bincount(player, weights=factor[place], minlength=n)
+        load_squares = np.bincount(player, weights=factor[place] ** 2, minlength=n)
+        effective = load**2 / np.maximum(load_squares, count * np.mean(factor**2))
+        errors = np.where(effective >= 2, errors, np.inf)
+        return self._estimate(evaluations, notion, means[0], errors, np.maximum(effective - 1, 1.0), means[1:])
 
     def _estimate(
         self, evaluations: Evaluations, notion: Notion, values: FloatArray, errors: FloatArray, freedom: FloatArray, by_repeat: FloatArray

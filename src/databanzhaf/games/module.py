@@ -36,7 +36,8 @@ class Module(TrainedGame):
         it is faster.
 
     Initial weights follow torch's laws for linear layers, convolutions and norms, drawn from the model's key; a module with other
-    parameters is built anew for each model, with its key as torch's seed. Dropout is keyed by model, step and layer.
+    parameters, or with initial values of its own, is built anew for each model, with its key as torch's seed. Parameters that need no
+    gradient stay as they are made. Dropout is keyed by model, step and layer; a forward pass must draw no other random numbers.
     """
 
     def __init__(
@@ -91,10 +92,13 @@ class Module(TrainedGame):
     def _check_module(self) -> None:
         """Refuse now what would fail in the first training."""
         outputs = self._trainer.probe()
-        wanted = (len(self.classes),) if self.classifies else ()
-        if tuple(outputs) not in ((2, *wanted), (2, *wanted, 1)):
+        right = ((2, len(self.classes)),) if self.classifies else ((2,), (2, 1))
+        if outputs not in right:
             each = f"one logit for each of the {len(self.classes)} classes" if self.classifies else "one number"
-            raise InvalidInput(f"the module must give {each} per row; got shape {tuple(outputs)} for two rows. Change its last layer.")
+            raise InvalidInput(f"the module must give {each} per row; got shape {outputs} for two rows. Change its last layer.")
+        losses = self._trainer.probe_loss()
+        if losses != (2,):
+            raise InvalidInput(f'`loss` must give one number per row; got shape {losses} for two rows. Use reduction="none".')
 
     @cached_property
     def _trainer(self) -> Any:
@@ -140,15 +144,17 @@ class Module(TrainedGame):
         recipe = {
             f"module.{name}": str(value) for name, value in asdict(self.recipe).items() if name not in ("score", "activation", "sizes")
         }
-        shapes = {name: tuple(p.shape) for name, p in self._trainer.module.named_parameters()}
+        plain = self.make_module()
+        layers = sorted({describe(type(layer)) for layer in plain.modules()})
         return {
             "game": "module",
             "data": self.dataset.fingerprint(),
             "module": describe(self.make_module),
-            "module.parameters": str(shapes),
+            "module.layers": f"{plain} {layers}",
             **recipe,
             "module.loss": describe(self.loss),
             "sample_weight": "none" if self.sample_weight is None else describe(self.rows.weights),
+            "epoch": self._chosen_epoch(),
             "metric": self.score_name,
         }
 

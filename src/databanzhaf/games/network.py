@@ -80,7 +80,13 @@ class Network(TrainedGame):
         chunk: int | None = None,
     ) -> None:
         self.dataset, self.loss, self.sample_weight = dataset, loss, sample_weight
-        if isinstance(hidden, (str, bytes)) or not all(isinstance(units, (int, np.integer)) and units > 0 for units in hidden):
+        if not isinstance(loss, str):
+            raise InvalidInput(f"`loss` must be a name; got {loss!r:.60}. games.Module takes a loss of your own.")
+        if (
+            isinstance(hidden, (str, bytes))
+            or not isinstance(hidden, Sequence)
+            or not all(isinstance(units, (int, np.integer)) and units > 0 for units in hidden)
+        ):
             raise InvalidInput(f"`hidden` must list the units of each hidden layer, such as (100,) or (); got {hidden!r}. Try (100,).")
         if activation not in ACTIVATIONS:
             raise InvalidInput(f'`activation` must be one of {", ".join(ACTIVATIONS)}; got {activation!r}. Try "leaky_relu".')
@@ -113,9 +119,12 @@ class Network(TrainedGame):
         """Coalitions per call: one chunk on CUDA; on the CPU about a tenth of a second of work."""
         if self.device != "cpu":
             return 16384
-        parameters = self.recipe.n_parameters
-        passes = self.recipe.epochs * self.dataset.n_rows * (1 + self.recipe.smoothing_draws) + len(self.rows.X_val)
-        return int(np.clip(4e9 / (4.0 * parameters * passes), 1, 4096))
+        recipe, n_val = self.recipe, len(self.rows.X_val)
+        scored = n_val * (recipe.epochs if recipe.best_epoch else 1)
+        passes = recipe.epochs * self.dataset.n_rows * (1 + 20 * recipe.smoothing_draws) + scored
+        work = 4.0 * recipe.n_parameters * passes + 50.0 * scored * recipe.sizes[-1]
+        predictions = 4 * n_val * recipe.sizes[-1]
+        return int(np.clip(min(4e9 / work, 2**26 / predictions), 1, 4096))
 
     @cached_property
     def _trainer(self) -> Any:
@@ -152,7 +161,14 @@ class Network(TrainedGame):
     def fingerprint(self) -> dict[str, str]:
         recipe = {f"network.{name}": str(value) for name, value in asdict(self.recipe).items() if name != "score"}
         weights = "none" if self.sample_weight is None else self._weight_digest()
-        return {"game": "network", "data": self.dataset.fingerprint(), **recipe, "sample_weight": weights, "metric": self.score_name}
+        return {
+            "game": "network",
+            "data": self.dataset.fingerprint(),
+            **recipe,
+            "sample_weight": weights,
+            "epoch": self._chosen_epoch(),
+            "metric": self.score_name,
+        }
 
     def _weight_digest(self) -> str:
         from databanzhaf.fingerprint import describe

@@ -10,7 +10,16 @@ import numpy as np
 
 from databanzhaf.data import Dataset
 from databanzhaf.errors import BackendUnavailable, InvalidInput, check_between, check_count
-from databanzhaf.kernels.recipe import CLASSIFICATION_LOSSES, CLASSIFICATION_SCORES, OPTIMIZERS, REGRESSION_SCORES, Recipe, Rows, Trained
+from databanzhaf.kernels.recipe import (
+    CLASSIFICATION_LOSSES,
+    CLASSIFICATION_SCORES,
+    LOG_FLOOR,
+    OPTIMIZERS,
+    REGRESSION_SCORES,
+    Recipe,
+    Rows,
+    Trained,
+)
 from databanzhaf.types import BoolArray, FloatArray, KeyArray, Labels
 
 
@@ -21,6 +30,7 @@ class TrainedGame:
     score_name: str
     loss: Any
     sample_weight: Any
+    recipe: Recipe
 
     stochastic = True
 
@@ -38,7 +48,10 @@ class TrainedGame:
 
     @property
     def classifies(self) -> bool:
-        return bool(self.loss != "squared")
+        """A named loss says so; with a loss of the user's own, labels that are no whole numbers make a regression."""
+        if not callable(self.loss):
+            return bool(self.loss != "squared")
+        return not (self.dataset.y.dtype.kind == "f" and bool((self.dataset.y != np.round(self.dataset.y)).any()))
 
     @cached_property
     def classes(self) -> Any:
@@ -69,7 +82,7 @@ class TrainedGame:
 
     def _train_all(self, coalitions: BoolArray, keys: KeyArray, kernel: Any, predictions: bool, confidence: bool) -> Trained:
         """Give the kernel the coalitions that have rows; the others predict without training."""
-        members = self.dataset.members(coalitions)
+        members, keys = self.dataset.members(coalitions), np.ascontiguousarray(keys).astype(np.uint64)
         has_rows = (members & (self.rows.weights > 0)).any(axis=1)
         trained = kernel(np.ascontiguousarray(members[has_rows]), keys[has_rows], predictions, confidence) if has_rows.any() else None
         if trained is not None and has_rows.all():
@@ -101,6 +114,8 @@ class TrainedGame:
         predicted = answers.predict_proba(None) if self.classifies else np.asarray(answers.predict(None))[:, None]
         if self._scores_in_kernel:
             return self._score_predictions(predicted)
+        if not np.isfinite(predicted).all():
+            return float("nan")
         from sklearn.metrics import get_scorer
 
         return float(get_scorer(self.score_name)(answers, self.dataset.X_val, self.dataset.y_val))
@@ -122,7 +137,7 @@ class TrainedGame:
             return float(np.mean(predicted.argmax(axis=1) == y))
         if self.classifies:
             own = predicted[np.arange(len(y)), y].astype(np.float64)
-            return float(np.log(np.maximum(own, 1e-12)).mean() if self.score_name == "log_loss" else own.mean())
+            return float(np.maximum(np.log(np.maximum(own, 1e-300)), LOG_FLOOR).mean() if self.score_name == "log_loss" else own.mean())
         target = y.astype(np.float64)
         errors = float(np.mean((predicted[:, 0] - target) ** 2))
         return 1 - errors / float(target.var()) if self.score_name == "r2" else -errors
@@ -161,6 +176,12 @@ class TrainedGame:
             if count is not None or name == "epochs":
                 check_count(name, count)
         check_between("learning_rate", learning_rate, 0, np.inf, "Try 0.01.")
+        if smoothing is not None and (not isinstance(smoothing, (tuple, list)) or len(smoothing) != 2):
+            raise InvalidInput(f"`smoothing` must be (draws, radius); got {smoothing!r}. The paper takes (1, learning_rate).")
+        if not isinstance(betas, (tuple, list)) or len(betas) != 2 or not all(0 <= beta < 1 for beta in betas):
+            raise InvalidInput(f"`betas` must be two numbers from 0 to below 1; got {betas!r}. Adam's own are (0.9, 0.999).")
+        check_between("eps", eps, 0, np.inf, "Adam's own is 1e-8.")
+        check_between("momentum", momentum, -1e-300, 1, "0.9 is common, 0 is none.")
         draws, radius = (0, 0.0) if smoothing is None else smoothing
         if smoothing is not None:
             check_count("smoothing draws", draws)
@@ -174,7 +195,7 @@ class TrainedGame:
         return Recipe(
             sizes=(*inner_sizes, len(self.classes) if self.classifies else 1),
             activation=activation,
-            loss=self.loss if isinstance(self.loss, str) else "custom",
+            loss=self.loss if isinstance(self.loss, str) else ("cross_entropy" if self.classifies else "squared"),
             optimizer=optimizer,
             learning_rate=float(learning_rate),
             momentum=float(momentum),
@@ -188,6 +209,10 @@ class TrainedGame:
             score=self.score_name if self._scores_in_kernel else ("probability" if self.classifies else "mse"),
             best_epoch=score_at == "best_epoch",
         )
+
+    def _chosen_epoch(self) -> str:
+        """For the fingerprint: which epoch's predictions are kept. The best one depends on the score that chose it."""
+        return f"best by {self.score_name}" if self.recipe.best_epoch else "last"
 
     @property
     def _scores_in_kernel(self) -> bool:
@@ -252,6 +277,8 @@ def _numbers(name: str, table: Any) -> Any:
 
 def resolve_device(device: str) -> str:
     """ "auto" is CUDA if torch sees it, else "cpu"; a device that is asked for and absent is an error, never another device."""
+    if not isinstance(device, str):
+        raise InvalidInput(f'`device` must be "auto", "cpu", "cuda" or "cuda:N", a string; got {device!r}. Try "auto".')
     if device == "cpu":
         return device
     if device != "auto" and not device.startswith("cuda"):

@@ -47,6 +47,7 @@ def train(
     threads: int | None = None,
 ) -> Trained:
     """Train one model for each row of `members`; the same answer as `reference.train`, to float32, for any number of threads."""
+    members = members & (rows.weights > 0)
     m, n = members.shape
     full = recipe
     recipe, rows, numbers = narrowed(full, rows)
@@ -175,8 +176,10 @@ def _train_many(  # type: ignore[no-untyped-def]
                 now = evaluate(theta, sizes, X_val, y_val, values, activation, score, keep, kept)
                 if not now <= best:
                     best = now
-                    if keep:
+                    if keep and np.isfinite(now):
                         predicted[model] = kept
+                    elif keep:
+                        predicted[model] = np.float32(np.nan)
         scores[model] = best
         if len(total):
             confide(theta, sizes, X, y, member, values, gathered, activation, total)

@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 from numba import njit, uint64
 
-from databanzhaf.kernels.recipe import INITIAL, ORDER, ROW_BITS, SLOPE, SMOOTHING
+from databanzhaf.kernels.recipe import INITIAL, LOG_FLOOR, ORDER, ROW_BITS, SLOPE, SMOOTHING
 
 # Sums may be reordered and products fused; NaN and infinity keep their meaning, since a diverged model must be noticed.
 _FAST: Final = {"reassoc", "contract", "arcp", "nsz"}
@@ -329,7 +329,7 @@ def evaluate(theta, sizes, X, y, values, activation, score, keep, kept):  # type
                 for c in range(n_out):
                     exponents += np.exp(np.float64(row[c]) - np.float64(row[top]))
                 log_p = np.float64(row[own]) - np.float64(row[top]) - np.log(exponents)
-                total += np.exp(log_p) if score == 0 else log_p
+                total += np.exp(log_p) if score == 0 else max(log_p, LOG_FLOOR)
             if keep:
                 _softmax(row, kept[low + i])
     if score < 3:

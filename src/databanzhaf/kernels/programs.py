@@ -12,8 +12,7 @@ from torch import nn
 
 from databanzhaf.errors import InvalidInput
 from databanzhaf.kernels.recipe import Recipe
-from databanzhaf.kernels.stacked import Program
-from databanzhaf.kernels.torch_layers import KeyedDropout, UnfoldedConv2d
+from databanzhaf.kernels.torch_layers import KeyedDropout, Program, UnfoldedConv2d
 from databanzhaf.types import IntArray
 
 _BATCH_NORMS = (nn.modules.batchnorm._BatchNorm, nn.SyncBatchNorm)
@@ -35,10 +34,9 @@ def program_of(make_module: Callable[[], nn.Module], *, unfold: bool) -> Program
             )
         if isinstance(layer, nn.RNNBase):
             raise InvalidInput(f"layer `{name}` is a {type(layer).__name__}, which torch cannot stack. Use games.Learner with skorch.")
-    known = all(
-        isinstance(layer, (*_UNIFORM, *_CONSTANT)) for layer in module.modules() if any(True for _ in layer.parameters(recurse=False))
-    )
-    half_widths = _half_widths(module) if known else dict.fromkeys((name for name, _ in module.named_parameters()), None)
+    own_parameters = [layer for layer in module.modules() if any(True for _ in layer.parameters(recurse=False))]
+    half_widths = _half_widths(module)
+    known = all(isinstance(layer, (*_UNIFORM, *_CONSTANT)) for layer in own_parameters) and _follows_torchs_law(module, half_widths)
     dropouts = _key_dropouts(module)
     if unfold:
         _replace(module, _is_plain_convolution, UnfoldedConv2d)
@@ -94,8 +92,21 @@ def _is_plain_convolution(layer: nn.Module) -> bool:
 
 
 def _replace(module: nn.Module, applies: Callable[[nn.Module], bool], make: Callable[[Any], nn.Module]) -> None:
-    for name, child in module.named_children():
-        if applies(child):
+    for name, child in list(module._modules.items()):  # named_children would pass over a layer that stands in two places
+        if child is not None and applies(child):
             setattr(module, name, make(child))
-        else:
+        elif child is not None:
             _replace(child, applies, make)
+
+
+def _follows_torchs_law(module: nn.Module, half_widths: dict[str, float | None]) -> bool:
+    """Whether the parameters that a user's module starts with look like torch's own uniform draws."""
+    for name, p in module.named_parameters():
+        half = half_widths[name]
+        if half is None or p.numel() < 2:
+            continue
+        deviation = float(p.detach().std()) * math.sqrt(3) / half
+        slack = 5 / math.sqrt(p.numel()) + 0.02
+        if float(p.detach().abs().max()) > half * (1 + 1e-5) or deviation == 0 or (p.numel() >= 64 and abs(deviation - 1) > slack):
+            return False
+    return True

@@ -15,6 +15,8 @@ CLASSIFICATION_LOSSES: Final = ("cross_entropy", "double_softmax")
 CLASSIFICATION_SCORES: Final = ("probability", "accuracy", "log_loss")
 REGRESSION_SCORES: Final = ("r2", "mse")
 SLOPE: Final = 0.01
+# A probability counts as 1e-12 at least in the log loss, in every kernel and from kept outcomes.
+LOG_FLOOR: Final = float(np.log(1e-12))
 
 # Streams of a model's key (see `chance`): what its randomness is for.
 INITIAL, ORDER, SMOOTHING, DROPOUT = range(4)

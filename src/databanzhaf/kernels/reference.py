@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from databanzhaf import chance
-from databanzhaf.kernels.recipe import INITIAL, ORDER, ROW_BITS, SLOPE, SMOOTHING, Recipe, Rows, Trained
+from databanzhaf.kernels.recipe import INITIAL, LOG_FLOOR, ORDER, ROW_BITS, SLOPE, SMOOTHING, Recipe, Rows, Trained
 from databanzhaf.types import BoolArray, Float32Array, FloatArray, IntArray, KeyArray
 
 Layers = list[tuple[FloatArray, FloatArray]]
@@ -18,6 +18,7 @@ def train(
     recipe: Recipe, rows: Rows, members: BoolArray, keys: KeyArray, *, predictions: bool = False, confidence: bool = False
 ) -> Trained:
     """Train one model for each row of `members` (m, training rows) and score it on the validation rows."""
+    members = members & (rows.weights > 0)
     models = [train_one(recipe, rows, member, key) for member, key in zip(members, keys, strict=True)]
     scores = np.array([score for score, _, _ in models])
     predicted = np.stack([prediction for _, prediction, _ in models]).astype(np.float32) if predictions else None
@@ -198,7 +199,7 @@ def score(recipe: Recipe, outputs: FloatArray, y: NDArray[np.generic]) -> float:
     if recipe.score == "log_loss":
         shifted = outputs - outputs.max(axis=1, keepdims=True)
         log_p = shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))
-        return float(log_p[np.arange(len(y)), y].mean())
+        return float(np.maximum(log_p[np.arange(len(y)), y], LOG_FLOOR).mean())
     target = y.astype(np.float64)
     errors = float(np.mean((outputs[:, 0] - target) ** 2))
     return -errors if recipe.score == "mse" else 1 - errors / float(target.var())

@@ -15,32 +15,17 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call, grad, vmap
 
-from databanzhaf.kernels.recipe import DROPOUT, INITIAL, ORDER, ROW_BITS, SMOOTHING, Recipe, Rows, Trained
+from databanzhaf.errors import InvalidInput
+from databanzhaf.kernels.recipe import DROPOUT, INITIAL, LOG_FLOOR, ORDER, ROW_BITS, SMOOTHING, Recipe, Rows, Trained
 from databanzhaf.kernels.torch_chance import GOLDEN, fold, gaussian, mix, shift, unit
-from databanzhaf.kernels.torch_layers import UnfoldedConv2d
-from databanzhaf.types import BoolArray, IntArray, KeyArray
+from databanzhaf.kernels.torch_layers import Program, UnfoldedConv2d
+from databanzhaf.types import BoolArray, KeyArray
 
 Stack = dict[str, Tensor]
 LossFunction = Callable[[Tensor, Tensor], Tensor]
 
 _LAST = 2**63 - 1
 _LOW = (1 << ROW_BITS) - 1
-
-
-@dataclass(frozen=True)
-class Program:
-    """A module that can be stacked: its parameters' initial laws, and whether it drops out.
-
-    `half_widths` has one number for each parameter tensor, the half-width of its uniform law; None keeps the template's
-    value; `make` is called under a seed for each model where some layer's law is not known. `numbers` are the counters of the
-    parameters' words, by default 0, 1, 2, ...
-    """
-
-    module: nn.Module
-    half_widths: dict[str, float | None]
-    make: Callable[[], nn.Module] | None
-    dropouts: tuple[str, ...]
-    numbers: IntArray | None = None
 
 
 @dataclass
@@ -116,6 +101,7 @@ class Trainer:
             torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32 = before
 
     def _train(self, members: BoolArray, keys: KeyArray, predictions: bool, confidence: bool) -> Trained:
+        members = members & (self.weights > 0).cpu().numpy()
         m, n = members.shape
         all_members = torch.from_numpy(members).to(self.device)
         all_keys = torch.from_numpy(keys.view(np.int64)).to(self.device)
@@ -152,8 +138,34 @@ class Trainer:
     def probe(self) -> tuple[int, ...]:
         """The shape of the module's outputs for two rows."""
         rows = self.X[:1].expand(2, *self.X.shape[1:])
-        with torch.no_grad():
-            return tuple(self.module.eval()(rows).shape)
+        try:
+            with torch.no_grad():
+                outputs = self.module.eval()(rows)
+            if not isinstance(outputs, Tensor):
+                raise TypeError(f"its output is a {type(outputs).__name__}, not a tensor")
+            return tuple(outputs.shape)
+        except (RuntimeError, TypeError, ValueError, IndexError, AttributeError, NotImplementedError) as error:
+            raise InvalidInput(
+                f"the module fails on rows of shape {tuple(self.X.shape[1:])}: {error}. Check its first and last layer."
+            ) from error
+
+    def probe_loss(self) -> tuple[int, ...]:
+        """The shape of the loss of two rows; fails clearly if the module cannot be stacked."""
+        keys = torch.zeros(1, dtype=torch.int64, device=self.device)
+        index = torch.zeros((1, 2), dtype=torch.int64, device=self.device)
+        share = torch.ones((1, 2), device=self.device)
+        try:
+            shape = tuple(self._losses(self.module.eval()(self.X[index[0]]), self.y[index[0]]).shape)
+            parameters = self._made(keys) if self.program.make is not None else self._plain_initial(keys)
+            if shape == (2,):
+                self._slopes(parameters, keys, self.X[index], self.y[index], share, torch.ones_like(keys))
+            return shape
+        except (RuntimeError, TypeError, ValueError, KeyError, IndexError) as error:
+            reason = str(error).splitlines()[0]
+            raise InvalidInput(
+                f"the module cannot be trained in a stack: {reason}. Layers must treat rows independently, draw no random numbers "
+                "but through nn.Dropout, and change nothing in place."
+            ) from error
 
     def chunk_size(self) -> int:
         """Models at a time: as asked, or as many as should fit in 60% of the free memory."""
@@ -231,13 +243,16 @@ class Trainer:
         return torch.cat([tensor, tensor[:1].expand(full - len(tensor), *tensor.shape[1:])])
 
     def _plain_initial(self, keys: Tensor) -> Stack:
-        template = {name: p.detach() for name, p in self.module.named_parameters()}
+        template = dict(self.module.named_parameters())
         start = fold(keys, INITIAL)
         stack, offset = {}, 0
         for name, p in template.items():
             half = self.program.half_widths[name]
+            if not p.requires_grad:
+                offset += p.numel()
+                continue
             if half is None:
-                stack[name] = p.expand(len(keys), *p.shape).clone()
+                stack[name] = p.detach().expand(len(keys), *p.shape).clone()
             else:
                 hashes = self.parameter_hashes[offset : offset + p.numel()]
                 numbers = (2 * unit(mix(start[:, None] ^ hashes)) - 1) * float(np.float32(half))
@@ -252,7 +267,7 @@ class Trainer:
         for key in fold(keys, INITIAL).tolist():
             with torch.random.fork_rng(devices=[]):
                 torch.manual_seed(key & (2**63 - 1))
-                stacks.append({name: p.detach() for name, p in self.program.make().named_parameters()})
+                stacks.append({name: p.detach() for name, p in self.program.make().named_parameters() if p.requires_grad})
         return {name: torch.stack([stack[name] for stack in stacks]).to(self.device) for name in stacks[0]}
 
     def _plain_order(self, keys: Tensor, present: Tensor, counts: Tensor, epoch: Tensor, width: int) -> Tensor:
@@ -362,7 +377,7 @@ class Trainer:
                 each = (outputs.argmax(dim=-1) == y).to(torch.float64)
             else:
                 own = torch.log_softmax(outputs.to(torch.float64), dim=-1)[:, torch.arange(len(y), device=y.device), y]
-                each = own.exp() if self.recipe.score == "probability" else own
+                each = own.exp() if self.recipe.score == "probability" else own.clamp(min=LOG_FLOOR)
             finite = torch.isfinite(outputs).flatten(1).all(dim=1)
             total = torch.where(finite, each.sum(dim=1), torch.nan)
             shown = torch.softmax(outputs, dim=-1) if self.recipe.classifies else outputs

@@ -1,11 +1,15 @@
-"""Layers that replace torch's own where models are stacked."""
+"""Layers that replace torch's own where models are stacked, and what else a stack needs to know of a module."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 
 from databanzhaf.kernels.torch_chance import GOLDEN, fold, mix, unit
+from databanzhaf.types import IntArray
 
 
 class KeyedDropout(nn.Module):
@@ -53,3 +57,19 @@ class UnfoldedConv2d(nn.Module):
     def patch_cells(self, out: Tensor) -> int:
         """Numbers in the unfolded patches behind an output."""
         return out.numel() // len(self.weight) * self.weight[0].numel()
+
+
+@dataclass(frozen=True)
+class Program:
+    """A module that can be stacked: its parameters' initial laws, and whether it drops out.
+
+    `half_widths` has one number for each parameter tensor, the half-width of its uniform law; None keeps the template's
+    value; `make` is called under a seed for each model where some layer's law is not known. `numbers` are the counters of the
+    parameters' words, by default 0, 1, 2, ...
+    """
+
+    module: nn.Module
+    half_widths: dict[str, float | None]
+    make: Callable[[], nn.Module] | None
+    dropouts: tuple[str, ...]
+    numbers: IntArray | None = None

@@ -340,3 +340,171 @@ def test_torch_is_not_needed_for_the_network_on_the_cpu():
     out = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
     assert out.startswith("(4,)")
     assert out.count("pip install") == 2
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_diverged_model_lends_no_other_models_predictions(threads):
+    data = dataset()
+    data.X[0] = 3e38
+    coalitions, keys = jobs(30, 8)
+    coalitions[:, 0] = np.arange(8) % 2 == 0
+    game = Network(data, optimizer="sgd", learning_rate=0.1, epochs=3, score="accuracy", threads=threads)
+    diverged = np.isnan(game.utility(coalitions, keys))
+    assert diverged.tolist() == [True, False] * 4
+    assert np.isnan([game.score(outcome) for outcome in game.outcomes(coalitions, keys)]).tolist() == diverged.tolist()
+    other = Network(data, optimizer="sgd", learning_rate=0.1, epochs=3, score="balanced_accuracy", threads=threads)
+    assert np.isnan(other.utility(coalitions, keys)).tolist() == diverged.tolist()
+
+
+def test_rows_outside_the_coalition_cannot_matter():
+    for loss in (nn.CrossEntropyLoss(), lambda outputs, y: nn.functional.cross_entropy(outputs, y, reduction="none")[:, None]):
+        with pytest.raises(db.InvalidInput, match="one number per row"):
+            Module(mlp, dataset(), loss=loss)
+    one, two = dataset(), dataset()
+    two.X[0] = 100.0
+    coalitions, keys = jobs(30, 6)
+    coalitions[:, 0] = False
+    per_row = nn.CrossEntropyLoss(reduction="none")
+    first, second = (Module(mlp, data, loss=per_row, batch_size=8, epochs=4).utility(coalitions, keys) for data in (one, two))
+    assert np.array_equal(first, second)
+
+
+class Tanh(nn.Module):
+    def __init__(self, kind="tanh"):
+        super().__init__()
+        self.first, self.last, self.kind = nn.Linear(6, 4), nn.Linear(4, 2), kind
+
+    def forward(self, x):
+        return self.last(torch.tanh(self.first(x)) if self.kind == "tanh" else torch.relu(self.first(x)))
+
+
+def test_modules_and_losses_that_differ_have_other_fingerprints():
+    from functools import partial
+
+    data = dataset()
+    weights = [nn.CrossEntropyLoss(weight=torch.tensor([1.0, w]), reduction="none") for w in (1.0, 2.0)]
+    games = [
+        Module(partial(Tanh, "tanh"), data),
+        Module(partial(Tanh, "relu"), data),
+        Module(mlp, data),
+        Module(lambda: nn.Sequential(nn.Linear(6, 10), nn.Tanh(), nn.Linear(10, 2)), data),
+        Module(mlp, data, loss=weights[0]),
+        Module(mlp, data, loss=weights[1]),
+        Module(mlp, data, score_at="best_epoch"),
+        Network(data),
+        Network(data, score_at="best_epoch"),
+        Network(data, sample_weight=np.ones(30)),
+    ]
+    prints = [str(game.fingerprint()) for game in games]
+    assert len(set(prints)) == len(games)
+    assert str(Module(partial(Tanh, "relu"), data).fingerprint()) == prints[1]
+
+
+def test_initial_values_of_the_users_own_and_frozen_parameters_are_kept():
+    def constant(value):
+        net = nn.Linear(6, 2)
+        nn.init.constant_(net.weight, value)
+        nn.init.zeros_(net.bias)
+        return net
+
+    def frozen():
+        net = mlp()
+        nn.init.constant_(net[0].weight, 0.1)
+        net[0].weight.requires_grad_(False)
+        return net
+
+    data, (coalitions, keys) = dataset(), jobs(30, 4)
+    same = Module(lambda: constant(0.0), data, epochs=1, learning_rate=1e-9).utility(coalitions, keys)
+    assert same == pytest.approx(np.full(4, 0.5), abs=1e-4)
+    game = Module(frozen, data, epochs=3, learning_rate=0.1)
+    assert np.isfinite(game.utility(coalitions, keys)).all()
+    assert "0.weight" not in game._trainer._initial(torch.from_numpy(keys.view(np.int64)))
+    assert (game._trainer.module[0].weight == 0.1).all()
+
+
+def test_a_best_epoch_run_cannot_be_scored_by_another_metric(tmp_path):
+    data = dataset()
+    with db.Ledger(tmp_path / "run.db", keep="outcomes") as ledger:
+        db.value(Network(data, hidden=(4,), epochs=3, score_at="best_epoch"), budget=20, ledger=ledger)
+    with pytest.raises(db.LedgerMismatch, match="epoch"):
+        db.estimate(tmp_path / "run.db", game=Network(data, hidden=(4,), epochs=3, score="accuracy", score_at="best_epoch"))
+
+
+def test_log_loss_is_the_same_from_outcomes():
+    data = dataset()
+    sharp = db.Dataset(data.X * 30, data.y, data.X_val * 30, data.y_val)
+    game = Network(sharp, epochs=30, learning_rate=0.1, score="log_loss")
+    coalitions, keys = jobs(30, 8)
+    np.testing.assert_allclose(
+        [game.score(outcome) for outcome in game.outcomes(coalitions, keys)], game.utility(coalitions, keys), atol=1e-4
+    )
+
+
+def test_rows_of_weight_zero_are_unseen_and_keys_may_be_plain_numbers():
+    weights = np.ones(30)
+    weights[:10] = 0
+    coalitions, _ = jobs(30, 40)
+    game = Network(dataset(), sample_weight=weights, epochs=2)
+    trained = game.train(coalitions, np.arange(40), confidence=True)
+    assert (trained.unseen[:10] == 40).all()
+    assert np.array_equal(trained.scores, game.utility(coalitions, np.arange(40, dtype=np.uint64)))
+
+
+def test_a_regression_with_a_loss_of_ones_own():
+    game = Module(
+        lambda: nn.Linear(6, 1),
+        regression(),
+        loss=lambda outputs, y: nn.functional.huber_loss(outputs[:, 0], y, reduction="none"),
+        epochs=100,
+        learning_rate=0.05,
+    )
+    assert not game.classifies
+    assert game.utility(np.ones((1, 30), bool), np.zeros(1, np.uint64))[0] > 0.8
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: Network(dataset(), hidden=100), "hidden"),
+        (lambda: Network(dataset(), smoothing=5), "smoothing"),
+        (lambda: Network(dataset(), betas=0.9), "betas"),
+        (lambda: Network(dataset(), momentum="x"), "momentum"),
+        (lambda: Network(dataset(), eps=-1.0), "eps"),
+        (lambda: Network(dataset(), loss=nn.CrossEntropyLoss()), "Module"),
+        (lambda: Network(dataset(), device=torch.device("cpu")), "device"),
+        (lambda: Module(mlp, dataset(), weighting="samplng"), "weighting"),
+        (lambda: Module(mlp, dataset(), weighting="sampling"), "sample_weight"),
+        (lambda: Module(mlp, dataset(), smoothing=(-1, 0.1)), "smoothing"),
+        (lambda: Module(lambda: nn.Linear(5, 2), dataset()), "rows of shape"),
+        (lambda: Module(lambda: nn.TransformerEncoderLayer(6, 2, dropout=0.5), images()), "module"),
+    ],
+)
+def test_more_bad_input_gets_one_clear_sentence(make, words):
+    with pytest.raises(db.InvalidInput) as error:
+        make()
+    assert words in str(error.value)
+
+
+class Noisy(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.out = nn.Linear(6, 2)
+
+    def forward(self, x):
+        return self.out(nn.functional.dropout(x, 0.5, self.training))
+
+
+def test_unkeyed_randomness_is_refused():
+    with pytest.raises(db.InvalidInput, match=r"nn\.Dropout"):
+        Module(Noisy, dataset())
+
+
+def test_one_dropout_layer_in_two_places_is_keyed_twice():
+    def twice():
+        drop = nn.Dropout(0.5)
+        return nn.Sequential(nn.Linear(6, 8), drop, nn.Linear(8, 8), drop, nn.Linear(8, 2))
+
+    game = Module(twice, dataset(), epochs=2)
+    assert len(game._trainer.program.dropouts) == 2
+    coalitions, keys = jobs(30, 3)
+    assert np.array_equal(game.utility(coalitions, keys), game.utility(coalitions, keys))

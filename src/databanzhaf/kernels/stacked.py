@@ -144,7 +144,7 @@ class Trainer:
             if not isinstance(outputs, Tensor):
                 raise TypeError(f"its output is a {type(outputs).__name__}, not a tensor")
             return tuple(outputs.shape)
-        except (RuntimeError, TypeError, ValueError, IndexError, AttributeError, NotImplementedError) as error:
+        except (RuntimeError, TypeError, ValueError, LookupError, AttributeError, AssertionError) as error:
             raise InvalidInput(
                 f"the module fails on rows of shape {tuple(self.X.shape[1:])}: {error}. Check its first and last layer."
             ) from error

@@ -71,6 +71,26 @@ def test_batch_size_and_workers_leave_the_ledger_identical(tmp_path, monkeypatch
             assert np.array_equal(ours, theirs)
 
 
+@pytest.mark.parametrize("repeats", [1, 2])
+@pytest.mark.parametrize("largest", [3, 10, 1000])
+def test_calls_are_cut_at_multiples_of_the_call_size(monkeypatch, largest, repeats):
+    """One block of indices and one repeat per call, whatever the batch: rounding that depends on the batch stays the same."""
+    calls = []
+
+    def spy(coalitions, keys):
+        calls.append(keys.tolist())
+        return np.zeros(len(keys))
+
+    monkeypatch.setattr(loop, "LARGEST_BATCH", largest)
+    db.value(db.games.Function(20, spy, stochastic=True, name="spy", call_size=4), budget=30, repeats=repeats, seed=8)
+    blocks = [
+        db.chance.keys(8, db.chance.TRAINING, np.arange(low, min(low + 4, 30)), repeat).tolist()
+        for low in range(0, 30, 4)
+        for repeat in range(repeats)
+    ]
+    assert calls == blocks
+
+
 def test_keys_are_those_of_the_evaluation():
     seen = {}
 

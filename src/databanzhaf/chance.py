@@ -67,7 +67,7 @@ def words(key_array: KeyArray, count: int, start: int = 0) -> KeyArray:
     """Words `start` to `start + count - 1` of each key, uint64 (m, count)."""
     counters = mix(np.arange(start, start + count, dtype=np.uint64) + GOLDEN)
     out = np.empty((len(key_array), count), np.uint64)
-    # Rows go through in slices that stay in cache: 3 times as fast as one pass over a large array.
+    # Rows go through in slices that stay in cache: 1.5 times as fast as one pass over 200,000 rows of 50 words.
     step = max(1, _ROW_BYTES // max(1, count * 8))
     scratch = np.empty((step, count), np.uint64)
     for low in range(0, len(out), step):

@@ -51,7 +51,7 @@ class SizeWeighted(Notion, Protocol):
                 "Return the log of w(k) for k = 1..n (-inf for a weight of 0)."
             )
         log_law = log_binomial(n - 1, np.arange(n)) + log_w
-        # Dividing by the sum also removes the rounding of gammaln, about 1e-11 at n = 100,000.
+        # Dividing by the sum also removes the rounding of gammaln, about 1e-10 at n = 100,000.
         law: FloatArray = log_law - logsumexp(log_law)
         return law
 

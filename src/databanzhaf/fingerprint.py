@@ -10,45 +10,45 @@ from typing import Any
 
 import numpy as np
 
-# Objects being described further up, so that one which holds itself comes to an end.
-_inside: list[int] = []
 
+def describe(thing: Any, _inside: tuple[int, ...] = ()) -> str:
+    """Numbers and strings as they are, functions by name and code, arrays by digest, other objects by class and contents.
 
-def describe(thing: Any) -> str:
-    """Numbers and strings as they are, functions by name and code, arrays by digest, other objects by class and contents."""
+    `_inside` are the objects further up, so that one which holds itself comes to an end.
+    """
+
+    def again(part: Any) -> str:
+        return describe(part, _inside)
+
     if isinstance(thing, np.generic):
         thing = thing.item()
     if thing is None or isinstance(thing, (bool, int, float, complex, str, bytes)):
         return repr(thing)
     if isinstance(thing, (list, tuple)):
-        return "[" + ", ".join(map(describe, thing)) + "]"
+        return "[" + ", ".join(map(again, thing)) + "]"
     if isinstance(thing, (set, frozenset)):
-        return "{" + ", ".join(sorted(map(describe, thing))) + "}"
+        return "{" + ", ".join(sorted(map(again, thing))) + "}"
     if isinstance(thing, dict):
-        return "{" + ", ".join(f"{describe(name)}: {describe(value)}" for name, value in thing.items()) + "}"
+        return "{" + ", ".join(f"{again(name)}: {again(value)}" for name, value in thing.items()) + "}"
     if isinstance(thing, np.ndarray) and thing.dtype.kind != "O":
         return f"array {thing.dtype.str} {thing.shape} {_digest(np.ascontiguousarray(thing).tobytes())}"
     if isinstance(thing, type):
         return _class(thing)
     if isinstance(thing, functools.partial):
-        return f"partial {describe(thing.func)} {describe(thing.args)} {describe(thing.keywords)}"
+        return f"partial {again(thing.func)} {again(thing.args)} {again(thing.keywords)}"
     if hasattr(thing, "detach") and hasattr(thing, "cpu"):
-        return describe(np.asarray(thing.detach().cpu()))
+        return again(np.asarray(thing.detach().cpu()))
     code = code_of(thing)
     if code is not None and hasattr(thing, "__code__"):
         defaults = (getattr(thing, "__defaults__", None), getattr(thing, "__kwdefaults__", None))
-        more = "".join(f" {describe(part)}" for part in defaults if part)
+        more = "".join(f" {again(part)}" for part in defaults if part)
         return f"{_name(_unwrap(thing))} {_digest(_flatten(code))}{more}"
     if callable(thing) and hasattr(thing, "__qualname__"):
         return _name(thing)
     if hasattr(thing, "__dict__"):
         if id(thing) in _inside:
             return f"{_name(type(thing))} again"
-        _inside.append(id(thing))
-        try:
-            return f"{_class(type(thing))} {describe(vars(thing))}"
-        finally:
-            _inside.pop()
+        return f"{_class(type(thing))} {describe(vars(thing), (*_inside, id(thing)))}"
     import joblib
 
     return f"{_name(type(thing))} {joblib.hash(thing)}"

@@ -236,6 +236,12 @@ def test_least_core_gives_equal_players_equal_shares():
     assert db.value(game, db.LeastCore()).values == pytest.approx(np.full(6, 6.0))
 
 
+def test_least_core_of_a_game_that_is_tight_to_seven_digits():
+    """The solver's default tolerance of 1e-7 would call it feasible without a subsidy, and the second step would have no solution."""
+    values = db.value(db.games.Table([-2.0, 1.1920929e-07, -2.0, -2.0]), db.LeastCore()).values
+    assert values == pytest.approx([0, -2], abs=1e-6)
+
+
 def test_sampled_least_core_nears_the_exact_one():
     game = closed_forms.airport().game()
     exact = db.value(game, db.LeastCore()).values

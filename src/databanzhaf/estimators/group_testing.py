@@ -10,7 +10,7 @@ from databanzhaf import designs
 from databanzhaf.errors import DesignMismatch
 from databanzhaf.estimators.moments import doubt
 from databanzhaf.notions import Notion, Shapley
-from databanzhaf.types import Estimate, Evaluations
+from databanzhaf.types import BLOCK_CELLS, Estimate, Evaluations
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class GroupTesting:
         n, m = design.n_players, len(evaluations.indices)
         columns = np.vstack([evaluations.utility, evaluations.utilities.T])
         total, squares = np.zeros((len(columns), n)), np.zeros(n)
-        step = max(1, (1 << 22) // n)
+        step = max(1, BLOCK_CELLS // n)
         for low in range(0, m, step):
             rows = slice(low, low + step)
             members = design.with_dummy(evaluations.indices[rows]).astype(np.float64)

@@ -195,8 +195,8 @@ def on_cuda(folder):
     name = torch.cuda.get_device_name()
     data = pol(folder)
     module_options = {k: v for k, v in POL.items() if k != "hidden"}
-    m = 50_000
-    coalitions, keys = jobs(200, m)
+    m, whole = 50_000, 3 * 16_384  # the rows of the table are whole chunks; `db.value` ends with a part of one
+    coalitions, keys = jobs(200, whole)
     rows = []
 
     def add(label, value, note=""):
@@ -205,15 +205,16 @@ def on_cuda(folder):
 
     one = rate(lambda: lean(data, coalitions[:20], device="cuda"), 20, 2)
     add("one at a time on the GPU, lean loop", one)
+    network = db.games.Network(data, device="cuda", **POL)
     for label, game in (
-        ("Network", db.games.Network(data, device="cuda", **POL)),
+        ("Network", network),
         ("Network, TF32", db.games.Network(data, device="cuda", tf32=True, **POL)),
         ("Module of the same net, TF32", db.games.Module(mlp, data, device="cuda", **module_options)),
     ):
         start = time.perf_counter()
         game.train(coalitions, keys)
         warm = time.perf_counter() - start
-        value = rate(lambda game=game: game.train(coalitions, keys), m, 3)
+        value = rate(lambda game=game: game.train(coalitions, keys), whole, 3)
         add(
             label,
             value,
@@ -239,13 +240,19 @@ def on_cuda(folder):
         f"2,000 models on both devices: {agree:.1%} have the same accuracy within two validation rows; "
         f"their Banzhaf values correlate at {correlation:.5f}."
     )
-    body = table([f"Pol job, {name}", "models/s", ""], rows) + "\n\n" + note + "\n\n" + floor(coalitions)
+    body = (
+        table([f"Pol job, {name} (whole chunks of 16,384)", "models/s", ""], rows)
+        + "\n\n"
+        + note
+        + "\n\n"
+        + floor(network, coalitions, keys)
+    )
     body += "\n\n" + lenet_on_cuda(folder) + "\n\n" + features_on_cuda(folder)
     record(f"Engines on {name}", body)
 
 
-def floor(coalitions, parameters=5002, batch=32, epochs=15):
-    """What bytes alone allow: each step reads and writes weights and moments and writes and reads the gradient."""
+def floor(game, coalitions, keys, batch=32, epochs=15):
+    """Where a chunk's time goes, and what bytes alone allow: a step reads and writes weights and moments, writes and reads the gradient."""
     big = torch.empty(2**28, device="cuda")
     big.copy_(big.flip(0))
     torch.cuda.synchronize()
@@ -255,12 +262,18 @@ def floor(coalitions, parameters=5002, batch=32, epochs=15):
     torch.cuda.synchronize()
     bandwidth = 10 * 2 * big.numel() * 4 / (time.perf_counter() - start)
     steps = epochs * np.ceil(coalitions.sum(axis=1) / batch).mean()
+    sizes = narrowed(game.recipe, game.rows)[0].sizes
+    parameters = sum((fan_in + 1) * fan_out for fan_in, fan_out in pairwise(sizes))
     traffic = 8 * 4 * parameters * steps
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
+        game.train(coalitions[:16_384], keys[:16_384])
+    times = {event.key: event.self_device_time_total for event in profile.key_averages()}
+    products = sum(t for kernel, t in times.items() if "gemm" in kernel) / sum(times.values())
     return (
-        f"Bytes limit it: the weights, moments and gradients of one model move {traffic / 1e6:.1f} MB in {steps:.0f} steps; at the "
-        f"{bandwidth / 1e12:.2f} TB/s that a plain in-place product reaches here, that alone allows {bandwidth / traffic:,.0f} models/s. "
-        "The rest goes to gathered rows, layer values, scoring after every epoch and small matrix products; one kernel that keeps a model "
-        "on chip through all its steps would be the way past it."
+        f"What limits Network: of a chunk's time on the card {products:.0%} goes to small float32 matrix products, the rest to bytes "
+        f"(updates, gathered rows, activations). The weights, moments and gradients of one model move {traffic / 1e6:.1f} MB in "
+        f"{steps:.0f} steps; at the {bandwidth / 1e12:.2f} TB/s that a plain in-place product reaches here, that alone allows "
+        f"{bandwidth / traffic:,.0f} models/s. One kernel that keeps a model on chip through all its steps would be the way to that floor."
     )
 
 
@@ -272,8 +285,8 @@ def lenet_on_cuda(folder):
     rows = [["one at a time on the GPU, lean loop", f"{one:,.2f}", "1.0", ""]]
     for label, unfold in (("Module, grouped convolutions", False), ("Module, unfolded convolutions", True)):
         torch.cuda.reset_peak_memory_stats()
-        game = db.games.Module(lenet, data, unfold=unfold, **options)
         count = 128 if not unfold else 512
+        game = db.games.Module(lenet, data, unfold=unfold, chunk=count, **options)
         game.train(coalitions[:count], keys[:count])
         value = rate(lambda game=game, count=count: game.train(coalitions[:count], keys[:count]), count, 1)
         rows.append([label, f"{value:,.1f}", f"{value / one:,.1f}", f"{torch.cuda.max_memory_allocated() / 2**30:.1f}"])
@@ -285,7 +298,16 @@ def features_on_cuda(folder):
     data = features(folder)
     coalitions, keys = jobs(2000, 2048)
     game = db.games.Network(
-        data, (256,), activation="relu", epochs=15, batch_size=128, learning_rate=1e-3, score="accuracy", device="cuda", tf32=True
+        data,
+        (256,),
+        activation="relu",
+        epochs=15,
+        batch_size=128,
+        learning_rate=1e-3,
+        score="accuracy",
+        device="cuda",
+        tf32=True,
+        chunk=2048,
     )
     game.train(coalitions, keys)
     value = rate(lambda: game.train(coalitions, keys), 2048, 2)

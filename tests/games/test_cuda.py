@@ -31,7 +31,7 @@ pytestmark = [
 def test_network_equals_the_cpu(options):
     coalitions, keys = jobs(30, 70)
     gpu, cpu = (
-        Network(dataset(), device=device, epochs=4, **options).train(coalitions, keys, predictions=True, confidence=True)
+        Network(dataset(), device=device, epochs=4, chunk=64, **options).train(coalitions, keys, predictions=True, confidence=True)
         for device in ("cuda", "cpu")
     )
     np.testing.assert_allclose(gpu.predictions, cpu.predictions, atol=1e-4)
@@ -45,7 +45,9 @@ def test_module_with_dropout_and_convolutions_equals_the_cpu():
 
     for make, data, n in ((dropping, dataset(), 30), (cnn, images(), 24)):
         coalitions, keys = jobs(n, 20)
-        gpu, cpu = (Module(make, data, device=device, epochs=3, tf32=False).utility(coalitions, keys) for device in ("cuda", "cpu"))
+        gpu, cpu = (
+            Module(make, data, device=device, epochs=3, tf32=False, chunk=16).utility(coalitions, keys) for device in ("cuda", "cpu")
+        )
         np.testing.assert_allclose(gpu, cpu, atol=1e-4)
 
 

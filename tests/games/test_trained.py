@@ -182,7 +182,7 @@ def test_convolutions_unfolded_or_not_agree_with_plain_torch():
     from databanzhaf.kernels import reference
 
     game = Module(cnn, data, epochs=3, batch_size=8, device="cpu", unfold=False)
-    start = game._trainer._initial(torch.from_numpy(keys[:1].view(np.int64)))
+    start = game._trainer.eager.initial(torch.from_numpy(keys[:1].view(np.int64)))
     net = cnn()
     net.load_state_dict({name: p[0] for name, p in start.items()})
     optimizer = torch.optim.Adam(net.parameters(), lr=1e-3)
@@ -256,12 +256,18 @@ def test_divergence_is_an_error_that_names_the_evaluation():
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of torch's own compiler
-def test_compiled_steps_agree_with_eager_ones():
+def test_whole_chunks_run_compiled_and_agree_with_eager_ones():
     data = dataset()
     coalitions, keys = jobs(30, 5)
-    eager = Module(mlp, data, epochs=2, device="cpu").train(coalitions, keys, predictions=True)
-    compiled = Module(mlp, data, epochs=2, device="cpu", compiles=True).train(coalitions, keys, predictions=True)
+    eager = Module(mlp, data, epochs=2, device="cpu").train(coalitions, keys, predictions=True, confidence=True)
+    game = Module(mlp, data, epochs=2, device="cpu", compiles=True, chunk=4)
+    first = game.train(coalitions[:1], keys[:1], predictions=True)  # eager: nothing is compiled yet
+    assert not game._trainer.warm
+    compiled = game.train(coalitions, keys, predictions=True, confidence=True)  # a whole chunk, then one model filled up with copies
+    assert game._trainer.warm
+    np.testing.assert_allclose(first.predictions, eager.predictions[:1], atol=1e-6)
     np.testing.assert_allclose(compiled.predictions, eager.predictions, atol=1e-5)
+    np.testing.assert_allclose(compiled.confidence, eager.confidence, atol=1e-4)
 
 
 BATCH_NORM = nn.Sequential(nn.Linear(6, 4), nn.BatchNorm1d(4), nn.Linear(4, 2))
@@ -418,7 +424,7 @@ def test_initial_values_of_the_users_own_and_frozen_parameters_are_kept():
     assert same == pytest.approx(np.full(4, 0.5), abs=1e-4)
     game = Module(frozen, data, epochs=3, learning_rate=0.1)
     assert np.isfinite(game.utility(coalitions, keys)).all()
-    assert "0.weight" not in game._trainer._initial(torch.from_numpy(keys.view(np.int64)))
+    assert "0.weight" not in game._trainer.eager.initial(torch.from_numpy(keys.view(np.int64)))
     assert (game._trainer.module[0].weight == 0.1).all()
 
 

@@ -155,15 +155,13 @@ def test_models_start_from_the_same_bits_and_see_the_same_batches():
     recipe, keys = RECIPES["three hidden layers"], db.chance.keys(4, 2, np.arange(6))
     rows, (members, _) = make_rows(recipe), jobs(m=6)
     trainer = Trainer(fully_connected(recipe), recipe, rows, device="cpu", compiles=False, tf32=False, chunk=None)
-    stack = trainer._initial(torch.from_numpy(keys.view(np.int64)))
+    stack = trainer.eager.initial(torch.from_numpy(keys.view(np.int64)))
     for model, key in enumerate(keys):
         flat = torch.cat([p[model].ravel() for p in stack.values()]).numpy()
         assert np.array_equal(flat, reference.initial(recipe, key))
     counts = torch.from_numpy(members.sum(axis=1))
     for epoch in range(3):
-        ours = trainer._plain_order(
-            torch.from_numpy(keys.view(np.int64)), torch.from_numpy(members), counts, torch.tensor(epoch), 16
-        ).numpy()
+        ours = trainer.eager.order(torch.from_numpy(keys.view(np.int64)), torch.from_numpy(members), counts, torch.tensor(epoch)).numpy()
         for model, key in enumerate(keys):
             twin = np.concatenate(list(reference.batches(recipe, rows, members[model], key, epoch)))
             assert np.array_equal(ours[model][ours[model] >= 0], twin)
@@ -270,7 +268,7 @@ def test_columns_that_are_always_zero_are_left_out_and_change_nothing(kernel, na
         program = fully_connected(smaller, numbers, recipe)
         trainer = Trainer(program, smaller, fewer, device="cpu", compiles=False, tf32=False, chunk=None)
         ours = trainer.train(members, keys, predictions=True)
-        stack = trainer._initial(torch.from_numpy(keys.view(np.int64)))
+        stack = trainer.eager.initial(torch.from_numpy(keys.view(np.int64)))
         flat = torch.cat([p[0].ravel() for p in stack.values()]).numpy()
         assert np.array_equal(flat, reference.initial(recipe, keys[0])[numbers])
     assert_same(ours, twin, recipe)

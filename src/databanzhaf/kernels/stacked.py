@@ -29,23 +29,21 @@ _LOW = (1 << ROW_BITS) - 1
 
 
 @dataclass
-class _Chunk:
-    """The state of the models that are trained together."""
+class _Functions:
+    """What a chunk is trained by, as written or compiled."""
 
-    keys: Tensor
-    members: Tensor
-    counts: Tensor
-    parameters: Stack
-    first: Stack
-    second: Stack
+    initial: Callable[[Tensor], Stack]
+    order: Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
+    step: Callable[..., None]
+    score: Callable[[Stack, Tensor, Tensor, bool], tuple[Tensor, Tensor]]
 
+    def compiled(self, *, initial: bool) -> _Functions:
+        """For fixed sizes. Each trainer is a variant of its own, and torch's limit of 8 is too few."""
+        import torch._dynamo
 
-def _compiler() -> Any:
-    """torch.compile for fixed sizes. Each trainer and each padded size is a variant of its own, and torch's limit of 8 is too few."""
-    import torch._dynamo
-
-    torch._dynamo.config.recompile_limit = max(torch._dynamo.config.recompile_limit, 256)
-    return torch.compile(dynamic=False)
+        torch._dynamo.config.recompile_limit = max(torch._dynamo.config.recompile_limit, 256)
+        wrap: Any = torch.compile(dynamic=False)
+        return _Functions(wrap(self.initial) if initial else self.initial, wrap(self.order), wrap(self.step), wrap(self.score))
 
 
 class Trainer:
@@ -82,12 +80,10 @@ class Trainer:
         steps = torch.arange(2 + (recipe.epochs + 1) * -(-len(rows.X) // batch), dtype=torch.float64, device=self.device)
         self.pace = (recipe.learning_rate / (1 - torch.pow(recipe.betas[0], steps))).to(torch.float32)
         self.root = (1 / torch.sqrt(1 - torch.pow(recipe.betas[1], steps))).to(torch.float32)
-        self.compiles = compiles
-        wrap = _compiler() if compiles else lambda function: function
-        self._step: Any = wrap(self._plain_step)
-        self._order: Any = wrap(self._plain_order)
-        self._score: Any = wrap(self._plain_score)
-        self._initial: Any = wrap(self._plain_initial) if program.make is None else self._made
+        self.eager = _Functions(self._initial if program.make is None else self._made, self._order, self._step, self._score)
+        # Compiling takes tens of seconds for each size, more than training a part of a chunk: only whole chunks are compiled for.
+        self.compiles, self.warm = compiles, False
+        self.compiled = self.eager.compiled(initial=program.make is None) if compiles else self.eager
 
     # ------------------------------------------------------------------ the loop over chunks
 
@@ -156,7 +152,7 @@ class Trainer:
         share = torch.ones((1, 2), device=self.device)
         try:
             shape = tuple(self._losses(self.module.eval()(self.X[index[0]]), self.y[index[0]]).shape)
-            parameters = self._made(keys) if self.program.make is not None else self._plain_initial(keys)
+            parameters = self.eager.initial(keys)
             if shape == (2,):
                 self._slopes(parameters, keys, self.X[index], self.y[index], share, torch.ones_like(keys))
             return shape
@@ -203,46 +199,45 @@ class Trainer:
 
     def _train_chunk(self, members: Tensor, keys: Tensor, predictions: bool) -> tuple[Tensor, Tensor | None, Stack]:
         recipe, size = self.recipe, len(keys)
-        members, keys = self._padded(members), self._padded(keys)
+        functions = self.eager
+        if self._runs_whole(size):
+            functions, self.warm = self.compiled, True
+            members, keys = (torch.cat([t, t[:1].expand(self.chunk_size() - size, *t.shape[1:])]) for t in (members, keys))
         present = members & (self.weights > 0)
         counts = present.sum(dim=1)
-        parameters = self._initial(keys)
-        chunk = _Chunk(
-            keys,
-            present,
-            counts,
-            parameters,
-            {name: torch.zeros_like(p) for name, p in parameters.items()},
-            {name: torch.zeros_like(p) for name, p in parameters.items()} if recipe.optimizer == "adam" else {},
-        )
+        parameters = functions.initial(keys)
+        first = {name: torch.zeros_like(p) for name, p in parameters.items()}
+        second = {name: torch.zeros_like(p) for name, p in parameters.items()} if recipe.optimizer == "adam" else {}
         longest = int(counts.max()) if len(counts) else 0
         batch = min(recipe.batch_size or len(self.X), len(self.X))
         steps = (counts + batch - 1) // batch
-        width = max(1, -(-longest // batch) * batch)
         best = torch.full((len(keys),), -torch.inf, dtype=torch.float64, device=self.device)
         kept: Tensor | None = None
         for epoch in range(recipe.epochs):
-            order = self._order(keys, present, counts, torch.tensor(epoch, device=self.device), width)
+            order = functions.order(keys, present, counts, torch.tensor(epoch, device=self.device))
             for number in range(-(-longest // batch)):
                 rows = order[:, number * batch : (number + 1) * batch]
                 step = epoch * steps + number + 1
-                self._step(chunk.parameters, chunk.first, chunk.second, keys, rows, step, number < steps)
+                functions.step(parameters, first, second, keys, rows, step, number < steps)
             if recipe.best_epoch or epoch == recipe.epochs - 1:
-                now, predicted = self._evaluate(chunk.parameters, predictions)
+                now, predicted = self._evaluate(functions, parameters, predictions)
                 better = ~(now <= best)
                 best = torch.where(better, now, best)
                 if predicted is not None:
                     kept = predicted if kept is None else torch.where(better[:, None, None], predicted, kept)
-        return best[:size], None if kept is None else kept[:size], {name: p[:size] for name, p in chunk.parameters.items()}
+        return best[:size], None if kept is None else kept[:size], {name: p[:size] for name, p in parameters.items()}
 
-    def _padded(self, tensor: Tensor) -> Tensor:
-        """Compiled code is made for one size: pad a smaller chunk to a power of two with copies of its first model."""
-        if not self.compiles or len(tensor) == self.chunk:
-            return tensor
-        full = min(max(64, 1 << (len(tensor) - 1).bit_length()), max(self.chunk_size(), len(tensor)))
-        return torch.cat([tensor, tensor[:1].expand(full - len(tensor), *tensor.shape[1:])])
+    def _runs_whole(self, size: int) -> bool:
+        """Whether to run compiled code, with copies of the first model to fill the chunk.
 
-    def _plain_initial(self, keys: Tensor) -> Stack:
+        A part of a chunk does so if the code is there and the copies cost less than eager steps: for half a chunk, and for models so
+        small that a step over all of them takes less time than starting its operations one by one.
+        """
+        chunk = self.chunk_size()
+        small = chunk * len(self.parameter_hashes) <= 10**8
+        return self.compiles and (size == chunk or (self.warm and (2 * size >= chunk or small)))
+
+    def _initial(self, keys: Tensor) -> Stack:
         template = dict(self.module.named_parameters())
         start = fold(keys, INITIAL)
         stack, offset = {}, 0
@@ -270,9 +265,11 @@ class Trainer:
                 stacks.append({name: p.detach() for name, p in self.program.make().named_parameters() if p.requires_grad})
         return {name: torch.stack([stack[name] for stack in stacks]).to(self.device) for name in stacks[0]}
 
-    def _plain_order(self, keys: Tensor, present: Tensor, counts: Tensor, epoch: Tensor, width: int) -> Tensor:
-        """Rows of one epoch in their order, int64 (models, width), -1 after the last."""
+    def _order(self, keys: Tensor, present: Tensor, counts: Tensor, epoch: Tensor) -> Tensor:
+        """Rows of one epoch in their order, int64 (models, whole batches for all rows), -1 after the last."""
         key = fold(fold(keys, ORDER), epoch)
+        batch = min(self.recipe.batch_size or len(self.X), len(self.X))
+        width = -(-len(self.X) // batch) * batch
         place = torch.arange(width, device=keys.device)
         if self.recipe.weighted_sampling:
             edges = torch.cumsum(torch.where(present, self.weights, 0.0).to(torch.float64), dim=1)
@@ -283,11 +280,10 @@ class Trainer:
             numbers = torch.arange(len(self.X), device=keys.device)
             sort_keys = torch.where(present, words & ~_LOW | numbers, _LAST)
             rows = torch.sort(sort_keys, dim=1)[0] & _LOW
-            missing = width - rows.shape[1]
-            rows = rows[:, :width] if missing <= 0 else nn.functional.pad(rows, (0, missing))
+            rows = nn.functional.pad(rows, (0, width - rows.shape[1]))
         return torch.where(place < counts[:, None], rows, -1)
 
-    def _plain_step(self, parameters: Stack, first: Stack, second: Stack, keys: Tensor, rows: Tensor, step: Tensor, active: Tensor) -> None:
+    def _step(self, parameters: Stack, first: Stack, second: Stack, keys: Tensor, rows: Tensor, step: Tensor, active: Tensor) -> None:
         """One mini-batch of every model, in place; models that are not active stay as they are."""
         recipe = self.recipe
         valid = rows >= 0
@@ -347,12 +343,12 @@ class Trainer:
 
     # ------------------------------------------------------------------ scores
 
-    def _evaluate(self, parameters: Stack, predictions: bool) -> tuple[Tensor, Tensor | None]:
+    def _evaluate(self, functions: _Functions, parameters: Stack, predictions: bool) -> tuple[Tensor, Tensor | None]:
         self.module.eval()
         sums: Tensor | None = None
         parts = []
         for X, y in self._slices(self.X_val, self.y_val):
-            part, predicted = self._score(parameters, X, y, predictions)
+            part, predicted = functions.score(parameters, X, y, predictions)
             sums = part if sums is None else sums + part
             parts.append(predicted)
         assert sums is not None
@@ -366,7 +362,7 @@ class Trainer:
         for low in range(0, len(X), step):
             yield X[low : low + step], y[low : low + step]
 
-    def _plain_score(self, parameters: Stack, X: Tensor, y: Tensor, predictions: bool) -> tuple[Tensor, Tensor]:
+    def _score(self, parameters: Stack, X: Tensor, y: Tensor, predictions: bool) -> tuple[Tensor, Tensor]:
         """Each model's summed score over rows X, float64, NaN where an output is not finite; and its predictions."""
         with torch.no_grad():
             outputs = vmap(lambda p: functional_call(self.module, p, (X,)))(parameters)

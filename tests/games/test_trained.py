@@ -161,6 +161,21 @@ def test_regression_groups_pandas_and_logistic():
     assert estimate.values.shape == (3,)
 
 
+def test_targets_of_any_size_are_learned_and_scored_in_their_own_units():
+    plain = regression()
+    coalitions, keys = jobs(30, 6)
+    coalitions[0] = False
+    for center, spread in ((0.0, 1.0), (1e8, 1.0), (-5.0, 1e6), (3.0, 1e-6)):
+        far = db.Dataset(plain.X, center + spread * plain.y, plain.X_val, center + spread * plain.y_val)
+        options = {"loss": "squared", "epochs": 5, "device": "cpu"}
+        expected, got = (Network(data, **options).train(coalitions, keys, predictions=True) for data in (plain, far))
+        np.testing.assert_allclose(got.scores, expected.scores, atol=1e-4)
+        np.testing.assert_allclose((got.predictions - center) / spread, expected.predictions, atol=1e-2)
+        mse = Network(far, score="mse", **options)
+        np.testing.assert_allclose(mse.utility(coalitions, keys), -np.mean((got.predictions[..., 0] - far.y_val) ** 2, axis=1), rtol=1e-3)
+        np.testing.assert_allclose(mse.utility(coalitions, keys), [mse.score(o) for o in mse.outcomes(coalitions, keys)], rtol=1e-4)
+
+
 def test_logistic_regression_nears_scikit_learns():
     from sklearn.linear_model import LogisticRegression
 

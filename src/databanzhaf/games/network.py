@@ -22,7 +22,8 @@ class Network(TrainedGame):
     Parameters
     ----------
     dataset : Dataset
-        Numbers, without NaN; scale them. Labels of any kind for a classification, numbers for a regression.
+        Numbers, without NaN; scale them. Labels of any kind for a classification, numbers for a regression (scaled here by the mean
+        and deviation of all training rows; scores and predictions are in their own units).
     hidden : sequence of int
         Units of each hidden layer; () is logistic or linear regression by the same loop.
     activation : "leaky_relu", "relu" or "tanh"
@@ -113,6 +114,11 @@ class Network(TrainedGame):
         self.recipe = replace(recipe, sizes=(self.rows.X.shape[1], *recipe.sizes))
         self.device = resolve_device(device)
         self.threads, self.tf32, self.compiles, self.chunk = threads, tf32, compiles, chunk
+
+    @cached_property
+    def _target_scale(self) -> tuple[float, float]:
+        y = self.dataset.y.astype(np.float64)
+        return float(y.mean()), float(y.std()) or 1.0
 
     @property
     def call_size(self) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -66,16 +67,22 @@ class TrainedGame:
         if self.classifies:
             y, y_val = (np.searchsorted(self.classes, labels).astype(np.int32) for labels in (data.y, data.y_val))
         else:
-            y, y_val = data.y.astype(np.float32), data.y_val.astype(np.float32)
+            center, spread = self._target_scale
+            y, y_val = (((labels.astype(np.float64) - center) / spread).astype(np.float32) for labels in (data.y, data.y_val))
         weights = np.ones(len(X), np.float32) if self.sample_weight is None else np.asarray(self.sample_weight, dtype=np.float32)
         return Rows(X, y, X_val, y_val, weights)
+
+    @property
+    def _target_scale(self) -> tuple[float, float]:
+        """(center, spread) by which the targets of a regression are scaled for training."""
+        return 0.0, 1.0
 
     @cached_property
     def _without_training(self) -> FloatArray:
         """What an empty coalition predicts: the majority of all training labels, with certainty, or their mean."""
         n_val = len(self.rows.y_val)
         if not self.classifies:
-            return np.full((n_val, 1), self.rows.y.mean(dtype=np.float64))
+            return np.full((n_val, 1), self.dataset.y.mean(dtype=np.float64))
         out = np.zeros((n_val, len(self.classes)))
         out[:, np.bincount(self.rows.y).argmax()] = 1.0
         return out
@@ -85,10 +92,13 @@ class TrainedGame:
         members, keys = self.dataset.members(coalitions), np.ascontiguousarray(keys).astype(np.uint64)
         has_rows = (members & (self.rows.weights > 0)).any(axis=1)
         trained = kernel(np.ascontiguousarray(members[has_rows]), keys[has_rows], predictions, confidence) if has_rows.any() else None
+        if trained is not None and not self.classifies:
+            trained = self._in_units_of_the_target(trained)
         if trained is not None and has_rows.all():
             return trained  # type: ignore[no-any-return]
         scores = np.full(len(keys), self._score_predictions(self._without_training))
-        predicted = np.repeat(self._without_training[None].astype(np.float32), len(keys), axis=0) if predictions else None
+        kind = np.float32 if self.classifies else np.float64
+        predicted = np.repeat(self._without_training[None].astype(kind), len(keys), axis=0) if predictions else None
         nobody = np.zeros(members.shape[1])
         if trained is None:
             return Trained(scores, predicted, *((nobody, nobody.astype(np.int64)) if confidence else ()))
@@ -96,6 +106,12 @@ class TrainedGame:
         if predicted is not None:
             predicted[has_rows] = trained.predictions
         return Trained(scores, predicted, trained.confidence, trained.unseen)
+
+    def _in_units_of_the_target(self, trained: Trained) -> Trained:
+        center, spread = self._target_scale
+        scores = trained.scores * spread**2 if self.recipe.score == "mse" else trained.scores
+        predicted = None if trained.predictions is None else center + spread * trained.predictions.astype(np.float64)
+        return replace(trained, scores=scores, predictions=predicted)
 
     def utility(self, coalitions: BoolArray, keys: KeyArray) -> FloatArray:
         if self._scores_in_kernel:
@@ -138,7 +154,7 @@ class TrainedGame:
         if self.classifies:
             own = predicted[np.arange(len(y)), y].astype(np.float64)
             return float(np.maximum(np.log(np.maximum(own, 1e-300)), LOG_FLOOR).mean() if self.score_name == "log_loss" else own.mean())
-        target = y.astype(np.float64)
+        target = self.dataset.y_val.astype(np.float64)
         errors = float(np.mean((predicted[:, 0] - target) ** 2))
         return 1 - errors / float(target.var()) if self.score_name == "r2" else -errors
 

@@ -114,12 +114,12 @@ class Rows:
 class Trained:
     """What came of m trainings.
 
-    scores float64 (m,); predictions float32 (m, validation rows, classes), or (m, validation rows, 1), if asked for;
+    scores float64 (m,); predictions (m, validation rows, classes), or (m, validation rows, 1), if asked for;
     confidence float64 (rows,): for each training row the summed probability of its own label over the models that did not see it,
     and `unseen` int64 (rows,), how many those were, if asked for.
     """
 
     scores: FloatArray
-    predictions: Float32Array | None = None
+    predictions: Float32Array | FloatArray | None = None
     confidence: FloatArray | None = None
     unseen: IntArray | None = None

@@ -151,10 +151,44 @@ def test_equal_values_rank_in_the_players_order():
     assert db.value(db.games.Table([0, 1, 1, 2, 1, 2, 2, 3])).ranking().tolist() == [0, 1, 2]
 
 
-def test_progress_can_be_shown(capsys):
+@pytest.mark.parametrize("until", [None, db.until.precise(1e-9)])
+def test_progress_can_be_shown(capsys, until):
     game, _ = closed_forms.noisy_additive()
-    db.value(game, estimator="reuse", budget=3000, progress=True, until=db.until.precise(1e-9))
-    assert "3000/3000" in capsys.readouterr().out
+    db.value(game, estimator="reuse", budget=3000, progress=True, until=until)
+    shown = capsys.readouterr()
+    assert "3000/3000" in shown.err
+    assert "rank stability" in shown.err
+    assert not shown.out
+
+
+@pytest.mark.parametrize("until", [None, db.until.precise(1e-9)])
+def test_a_watcher_sees_every_batch_and_changes_nothing(until):
+    game, _ = closed_forms.noisy_additive()
+    seen = []
+    watched = db.value(game, estimator="reuse", budget=3000, until=until, progress=lambda *standing: seen.append(standing))
+    assert np.array_equal(watched.values, db.value(game, estimator="reuse", budget=3000, until=until).values)
+    assert seen[0][:2] == (0, 3000)
+    assert seen[-1][:2] == (3000, 3000)
+    for estimate in seen[-1][2]:
+        again = db.value(game, estimator="reuse", budget=estimate.n_evaluations)
+        assert np.array_equal(estimate.values, again.values)
+
+
+def test_an_exception_of_the_watcher_stops_the_run_after_a_whole_batch(tmp_path):
+    game, _ = closed_forms.noisy_additive()
+
+    def stop(done, total, estimates):
+        if done:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt) as error:
+        db.value(game, estimator="reuse", budget=3000, ledger=tmp_path / "run.db", progress=stop)
+    with db.Ledger(tmp_path / "run.db") as ledger:
+        done = ledger.count()
+    assert 0 < done < 3000
+    assert f"{done:,} evaluations are in" in error.value.__notes__[0]
+    resumed = db.value(game, estimator="reuse", budget=3000, ledger=tmp_path / "run.db")
+    assert np.array_equal(resumed.values, db.value(game, estimator="reuse", budget=3000).values)
 
 
 GAME = db.games.Table([0, 0, 0, 1])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from types import TracebackType
 
@@ -14,7 +15,7 @@ from databanzhaf.errors import EvaluationFailed, InvalidInput
 from databanzhaf.estimators import Estimator
 from databanzhaf.ledger import Ledger
 from databanzhaf.notions import Notion
-from databanzhaf.progress import progress_bar
+from databanzhaf.progress import Bar, Watcher
 from databanzhaf.types import Design, Estimate, EvaluateBatch, Evaluations, Evaluator, FloatArray, Game, IntArray, Labels, TwoStepGame
 from databanzhaf.until import Condition, Progress
 
@@ -40,7 +41,7 @@ class Run:
     def evaluations(self) -> Evaluations:
         return complete_rows(self.design, self.utilities, self.game.stochastic, self.game.players)
 
-    def complete(self, evaluator: Evaluator, until: Condition | None, progress: bool) -> None:
+    def complete(self, evaluator: Evaluator, until: Condition | None, progress: bool | Watcher) -> None:
         """Evaluate what is missing, checkpoint by checkpoint, until the condition holds."""
         start = time.perf_counter()
         reached: list[Estimate] = []
@@ -51,7 +52,7 @@ class Run:
         with ExitStack() as stack:
             stack.push(self._note_what_is_kept)
             evaluate = stack.enter_context(evaluator.session(self.game, keep))
-            show = stack.enter_context(progress_bar(self._done(), self.total * self.repeats)) if progress else None
+            show = self._watched(stack, progress, own_checkpoints=until is None)
             for end in [self.total] if until is None else checkpoints(self.design, self.total):
                 while len(pairs := self._missing(end)):
                     calls = self._calls(pairs)
@@ -63,8 +64,7 @@ class Run:
                         self._evaluate(pairs[low:high], np.concatenate([[low], inside]) - low, evaluate)
                         low = high
                         size = max(smallest, self._next_size(size, time.perf_counter() - began))
-                        if show is not None:
-                            show(self._done(), reached)
+                        show(reached)
                         if until is not None and until(Progress(reached, time.perf_counter() - start)):
                             return
                 if until is not None:
@@ -72,6 +72,24 @@ class Run:
                     if until(Progress(reached, time.perf_counter() - start)):
                         self.utilities[end:] = np.nan
                         return
+
+    def _watched(self, stack: ExitStack, progress: bool | Watcher, own_checkpoints: bool) -> Callable[[Sequence[Estimate]], None]:
+        """A function that tells whoever watches how the run stands. Where the loop stops at no checkpoint, it makes the estimates."""
+        if progress is False:
+            return lambda reached: None
+        watcher = Bar() if progress is True else progress
+        if isinstance(watcher, Bar):
+            stack.callback(watcher.close)
+        marks = checkpoints(self.design, self.total) if own_checkpoints else []
+        passed: list[Estimate] = []
+
+        def show(reached: Sequence[Estimate]) -> None:
+            while marks and not np.isnan(self.utilities[: marks[0]]).any():
+                passed.append(self.estimator(self.evaluations().before(marks.pop(0)), self.notion))
+            watcher(self._done(), self.total * self.repeats, reached or passed)
+
+        show([])
+        return show
 
     def _note_what_is_kept(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         """Whoever stops a run by Ctrl-C reads that nothing is lost."""

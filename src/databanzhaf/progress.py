@@ -2,27 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, TypeAlias
 
 from databanzhaf.ranking import spearman
 from databanzhaf.types import Estimate
 
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
-@contextmanager
-def progress_bar(done: int, total: int) -> Iterator[Callable[[int, Sequence[Estimate]], None]]:
-    """Yields a function to call with the evaluations done and the estimates at the checkpoints so far."""
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+# (evaluations done, evaluations in all, estimates at the checkpoints so far); called after each batch, which is then in the ledger.
+Watcher: TypeAlias = Callable[[int, int, Sequence[Estimate]], None]
 
-    speed = TextColumn("{task.fields[speed]}")
-    with Progress(BarColumn(), MofNCompleteColumn(), speed, TimeRemainingColumn(), TextColumn("{task.fields[stability]}")) as bar:
-        task = bar.add_task("", completed=done, total=total, speed="", stability="")
 
-        def show(done: int, estimates: Sequence[Estimate]) -> None:
-            rate = bar.tasks[0].speed
-            stability = ""
-            if len(estimates) > 1:
-                stability = f"rank stability {spearman(estimates[-2].values, estimates[-1].values):.3f}"
-            bar.update(task, completed=done, speed=f"{rate:,.0f} evaluations/s" if rate else "", stability=stability)
+def stability(estimates: Sequence[Estimate]) -> float | None:
+    """Spearman between the values at the last two checkpoints; the later one has a quarter more coalitions."""
+    return spearman(estimates[-2].values, estimates[-1].values) if len(estimates) > 1 else None
 
-        yield show
+
+class Bar:
+    """Evaluations, evaluations per second, time left and rank stability, on standard error."""
+
+    def __init__(self) -> None:
+        self._bar: Progress | None = None
+
+    def __call__(self, done: int, total: int, estimates: Sequence[Estimate]) -> None:
+        if self._bar is None:
+            self._bar = self._open()
+            self._bar.add_task("", completed=done, total=total, speed="", stability="")
+            self._bar.start()
+        [task] = self._bar.tasks
+        rate, agreement = task.speed, stability(estimates)
+        self._bar.update(
+            task.id,
+            completed=done,
+            speed=f"{rate:,.0f} evaluations/s" if rate else "",
+            stability="" if agreement is None else f"rank stability {agreement:.3f}",
+        )
+
+    def _open(self) -> Progress:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+        speed, agreement = (TextColumn(f"{{task.fields[{name}]}}") for name in ("speed", "stability"))
+        columns = (BarColumn(bar_width=20), MofNCompleteColumn(), speed, TimeRemainingColumn(), agreement)
+        return Progress(*columns, console=Console(stderr=True))
+
+    def close(self) -> None:
+        if self._bar is not None:
+            self._bar.stop()

@@ -17,6 +17,7 @@ from databanzhaf.evaluators import Local
 from databanzhaf.ledger import Ledger
 from databanzhaf.loop import Run, complete_rows
 from databanzhaf.notions import Banzhaf, LeastCore, LeaveOneOut, Notion, WeightedBanzhaf
+from databanzhaf.progress import Watcher
 from databanzhaf.types import Design, Estimate, Evaluations, Evaluator, Game, TwoStepGame
 from databanzhaf.until import Condition
 
@@ -45,7 +46,7 @@ def value(
     ledger: str | Path | Ledger | None = None,
     evaluator: Evaluator | None = None,
     until: Condition | None = None,
-    progress: bool = False,
+    progress: bool | Watcher = False,
 ) -> Estimate:
     """Give every player of a game its value.
 
@@ -72,8 +73,9 @@ def value(
     until : optional
         A condition from `until` that may stop the run before the budget is spent; "auto" then samples, even where it could
         list all coalitions.
-    progress : bool
-        Show a progress bar.
+    progress : bool or function
+        Show a progress bar; or call ``function(done, total, estimates)`` after each batch, with the estimates at the checkpoints so
+        far. The batch is in the ledger by then, so that an exception raised there stops the run and loses nothing.
 
     >>> from databanzhaf import games
     >>> value(games.Table([0, 0, 0, 1])).values
@@ -85,6 +87,8 @@ def value(
         raise InvalidInput(f"`until` must be a condition from databanzhaf.until; got {until!r}. Try until.ranking_stable(0.99).")
     if evaluator is not None and (isinstance(evaluator, type) or not isinstance(evaluator, Evaluator)):
         raise InvalidInput(f"`evaluator` must be a databanzhaf.evaluators object; got {evaluator!r}. Try evaluators.Processes(2).")
+    if not isinstance(progress, bool) and not callable(progress):
+        raise InvalidInput(f"`progress` must be True, False or a function; got {progress!r}. Pass progress=True for a bar.")
     budget, repeats, seed = check_count("budget", budget), check_count("repeats", repeats), chance.check_seed(seed)
     chosen = _choose(estimator, notion, game.n_players, budget if until is None else 0)
     design = chosen.design(notion, game.n_players, seed)

@@ -64,8 +64,11 @@ class Processes:
 
 
 def _in_worker(game: Game, coalitions: BoolArray, keys: KeyArray, starts: IntArray, keep_outcomes: bool) -> Batch:
+    import signal
+
     from threadpoolctl import threadpool_limits
 
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes; the one that holds the ledger decides
     with threadpool_limits(limits=1):
         batch = evaluate(game, coalitions, keys, starts, keep_outcomes)
     if batch.failure is None:

@@ -95,13 +95,23 @@ def constant_class(label: Any, classes: Any, n_rows: int, responses: tuple[str, 
     return ClassifierAnswers({name: made[name] for name in responses}, classes)
 
 
-def fitted_classifier(model: Any, classes: Any, X_val: Any, responses: tuple[str, ...]) -> ClassifierAnswers:
-    """A fitted model's answers, its columns laid out for all classes of the dataset."""
-    columns = np.searchsorted(classes, model.classes_)
+def fitted_classifier(model: Any, classes: Any, X_val: Any, responses: tuple[str, ...], labels: Any = None) -> ClassifierAnswers:
+    """A fitted model's answers, its columns laid out for all classes of the dataset.
+
+    `labels` are those that the model knows as 0, 1, ...; by default it knows them by their names.
+    """
+    columns = np.searchsorted(classes, model.classes_ if labels is None else labels)
+
+    def predictions() -> Any:
+        predicted = np.asarray(model.predict(X_val))
+        return predicted if labels is None else labels[predicted]
 
     def probabilities() -> Any:
-        out = np.zeros((X_val.shape[0], len(classes)))
-        out[:, columns] = model.predict_proba(X_val)
+        found = np.asarray(model.predict_proba(X_val), dtype=np.float64)
+        if found.shape[1] == len(classes):  # a network has an output for every class, also for those that it did not see
+            return found
+        out = np.zeros((len(found), len(classes)))
+        out[:, columns] = found
         return out
 
     def decisions() -> Any:
@@ -115,5 +125,5 @@ def fitted_classifier(model: Any, classes: Any, X_val: Any, responses: tuple[str
         out[:, columns] = decision
         return out
 
-    made = {"predict": lambda: np.asarray(model.predict(X_val)), "predict_proba": probabilities, "decision_function": decisions}
+    made = {"predict": predictions, "predict_proba": probabilities, "decision_function": decisions}
     return ClassifierAnswers({name: made[name] for name in responses}, classes)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -33,7 +35,8 @@ class Learner:
         or a scorer: ``scorer(model, X_val, y_val) -> float``, where `model` answers for the validation rows only. By
         default "probability" for a classifier and "r2" for a regressor.
     stochastic : bool, optional
-        Whether a second training of one coalition may differ; by default, whether some `random_state` is None.
+        Whether a second training of one coalition may differ; by default, whether some `random_state` is None (or the estimator is
+        skorch's). The global generators of NumPy and torch are set from the key for each training, and put back.
 
     An empty coalition predicts the majority class of all training labels (their mean for a regressor); a
     coalition of one class predicts that class.
@@ -90,7 +93,8 @@ class Learner:
         # Splitters of a search (ShuffleSplit and the like) hold a random state of their own, which get_params does not show.
         splitters = [name for name, value in estimator.get_params().items() if _is_open_splitter(value)]
         self._open_splitters = sorted(splitters)
-        self.stochastic = bool(open_states or splitters) if stochastic is None else stochastic
+        noisy = bool(open_states or splitters) or _comes_from(estimator, "skorch")
+        self.stochastic = noisy if stochastic is None else stochastic
         if self.classifies and not np.isin(dataset.y_val, dataset.y).any():
             raise InvalidInput(
                 f"`y` and `y_val` must share classes; got {np.unique(dataset.y)[:3].tolist()} and {np.unique(dataset.y_val)[:3].tolist()}. "
@@ -130,12 +134,22 @@ class Learner:
         labels, counts = np.unique(self.dataset.y[rows] if len(rows) else self.dataset.y, return_counts=True)
         if not len(rows) or len(labels) == 1:
             return made.constant_class(labels[counts.argmax()], self.classes, n_val, self._responses)
-        return made.fitted_classifier(self._fit(rows, key), self.classes, self.dataset.X_val, self._responses)
+        model = self._fit(rows, key)
+        known = labels if self._wants_numbers else None
+        return made.fitted_classifier(model, self.classes, self.dataset.X_val, self._responses, known)
+
+    @cached_property
+    def _wants_numbers(self) -> bool:
+        """XGBoost takes no labels but 0, 1, ... without a gap, which a coalition need not have."""
+        return self.classifies and _comes_from(self.estimator, "xgboost")
 
     def _fit(self, rows: Any, key: np.uint64) -> Any:
         from sklearn.base import clone
 
         model = clone(self.estimator)
+        X, y = self.dataset.take(rows)
+        if self._wants_numbers:
+            y = np.unique(y, return_inverse=True)[1]
         names = [*self._open_states, *self._open_splitters]
         seeds = (chance.words(np.array([key], np.uint64), len(names))[0] >> np.uint64(33)).tolist()
         for name, seed in zip(names, seeds, strict=True):
@@ -143,7 +157,8 @@ class Learner:
                 model.set_params(**{name: seed})
             else:
                 model.get_params()[name].random_state = seed
-        return model.fit(*self.dataset.take(rows))
+        with _global_generators(key):
+            return model.fit(X, y)
 
     def utility(self, coalitions: BoolArray, keys: KeyArray) -> FloatArray:
         scores = [self._score(self.answers(*pair)) for pair in zip(coalitions, keys, strict=True)]
@@ -184,6 +199,30 @@ def _probability(model: Any, X_val: Any, y_val: Any) -> float:
     """Mean predicted probability of the true class."""
     columns = np.searchsorted(model.classes_, y_val)
     return float(model.predict_proba(X_val)[np.arange(len(columns)), columns].mean())
+
+
+def _comes_from(estimator: Any, package: str) -> bool:
+    """Whether an estimator, or the last step of a pipeline, is a package's."""
+    while hasattr(estimator, "steps"):
+        estimator = estimator.steps[-1][1]
+    return any(kind.__module__.split(".")[0] == package for kind in type(estimator).__mro__)
+
+
+@contextmanager
+def _global_generators(key: np.uint64) -> Iterator[None]:
+    """Chance belongs to the index, also for an estimator that draws from a global generator."""
+    torch = sys.modules.get("torch")
+    before = np.random.get_state()  # noqa: NPY002
+    np.random.seed(int(key) & 0xFFFFFFFF)  # noqa: NPY002
+    try:
+        if torch is None:
+            yield
+        else:
+            with torch.random.fork_rng(devices=[]):
+                torch.manual_seed(int(key) & (2**63 - 1))
+                yield
+    finally:
+        np.random.set_state(before)  # noqa: NPY002
 
 
 def _is_open_state(name: str, value: object) -> bool:

@@ -15,6 +15,7 @@ ALLOWED = {
     "types": {"errors"},
     "chance": GROUND,
     "data": GROUND,
+    "datasets": GROUND | {"chance"},
     "fingerprint": GROUND,
     "notions": GROUND,
     "ranking": GROUND,
@@ -25,10 +26,22 @@ ALLOWED = {
     "ledger": GROUND,
     "estimators": GROUND | {"designs", "notions"},
     "theory": GROUND | {"notions"},
+    "applications": GROUND | {"chance", "evaluators"},
     "until": GROUND | {"ranking"},
     "progress": GROUND | {"ranking"},
     "loop": GROUND | {"chance", "designs", "estimators", "ledger", "notions", "progress", "until"},
-    "run": GROUND | {"chance", "designs", "estimators", "evaluators", "ledger", "loop", "notions", "until"},
+    "tables": GROUND | {"chance"},
+    "neighbors": set(),
+    "models": GROUND | {"data", "games", "neighbors"},
+    "trust": GROUND | {"estimators", "notions", "ranking"},
+    "valuator": GROUND
+    | {"applications", "data", "estimators", "evaluators", "games", "ledger", "models", "notions", "run", "tables", "trust"},
+    "job": GROUND | {"applications", "data", "evaluators", "games", "ledger", "models", "notions", "progress", "run", "tables", "until"},
+    "doctor": GROUND,
+    "plan": GROUND | {"chance", "job", "notions", "run", "theory"},
+    "cli": None,
+    "__main__": None,
+    "run": GROUND | {"chance", "designs", "estimators", "evaluators", "ledger", "loop", "notions", "progress", "until"},
 }
 
 
@@ -56,7 +69,8 @@ FILES = sorted(path for path in SOURCE.rglob("*.py") if path != SOURCE / "__init
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))
 def test_a_room_imports_only_what_is_below_it(path):
     here = room(path)
-    assert set(imported_rooms(path)) <= ALLOWED[here] | {here}
+    if ALLOWED[here] is not None:  # the shell stands above all rooms
+        assert set(imported_rooms(path)) <= ALLOWED[here] | {here}
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))

@@ -1,6 +1,6 @@
 """Robust data valuation: which training rows help, which hurt, and how sure are you?"""
 
-from databanzhaf import chance, designs, estimators, evaluators, games, ranking, theory, until
+from databanzhaf import applications, chance, datasets, designs, estimators, evaluators, games, ranking, theory, until
 from databanzhaf._version import __version__
 from databanzhaf.data import Dataset
 from databanzhaf.errors import (
@@ -39,7 +39,9 @@ __all__ = [
     "Shapley",
     "WeightedBanzhaf",
     "__version__",
+    "applications",
     "chance",
+    "datasets",
     "designs",
     "estimate",
     "estimators",

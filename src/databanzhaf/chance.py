@@ -19,8 +19,12 @@ import numpy as np
 from databanzhaf.errors import InvalidInput
 from databanzhaf.types import BoolArray, FloatArray, IntArray, KeyArray
 
+# Streams: what the numbers are for. The noise that judges an estimate (curves) is not the noise that made it.
 DESIGN: Final = 1
 TRAINING: Final = 2
+CURVE_ORDERS: Final = 3
+CURVE_TRAINING: Final = 4
+SPLIT: Final = 5
 
 GOLDEN: Final = np.uint64(0x9E3779B97F4A7C15)
 _FIRST: Final = np.uint64(0xBF58476D1CE4E5B9)

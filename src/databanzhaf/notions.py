@@ -167,3 +167,30 @@ class LeastCore:
     """
 
     name = "least_core"
+
+
+def named(text: str) -> Notion:
+    """A notion by its short name: banzhaf, weighted-banzhaf:0.3, shapley, beta:16,1, loo, least-core.
+
+    >>> named("beta:16,1")
+    Beta(alpha=16.0, beta=1.0)
+    """
+    kind, _, numbers = text.strip().lower().replace("_", "-").partition(":")
+    plain: dict[str, Callable[[], Notion]] = {
+        "banzhaf": Banzhaf,
+        "shapley": Shapley,
+        "loo": LeaveOneOut,
+        "leave-one-out": LeaveOneOut,
+        "least-core": LeastCore,
+    }
+    if kind in plain and not numbers:
+        return plain[kind]()
+    try:
+        given = [float(number) for number in numbers.split(",")]
+    except ValueError:
+        given = []
+    if kind == "beta" and len(given) == 2:
+        return Beta(*given)
+    if kind == "weighted-banzhaf" and len(given) == 1:
+        return WeightedBanzhaf(*given)
+    raise InvalidInput(f"`notion` must be banzhaf, weighted-banzhaf:0.3, shapley, beta:16,1, loo or least-core; got {text!r}. Try banzhaf.")

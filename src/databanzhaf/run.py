@@ -129,6 +129,11 @@ def estimate(
     return _resolve(estimator, lambda: _natural(evaluations.design, notion))(evaluations, notion)
 
 
+def design_of(notion: Notion, n_players: int, budget: int, seed: int = 0, estimator: str | Estimator = "auto") -> Design:
+    """The design that `value` would evaluate."""
+    return _choose(estimator, notion, n_players, budget).design(notion, n_players, seed)
+
+
 def _check_game(game: object) -> None:
     if not isinstance(game, Game):
         raise InvalidInput(f"`game` must turn coalitions into utility; got {type(game).__name__}. Pass a databanzhaf.games object.")

@@ -274,7 +274,7 @@ class Estimate:
         index = self.players if self.players is None or isinstance(self.players, pd.Index) else pd.Index(self.players)
         return pd.DataFrame(columns, index=index)
 
-    def _digits(self) -> int:
+    def digits(self) -> int:
         """Decimals that show two digits of a typical standard error, or six of a typical value."""
         known = self.std_errors[np.isfinite(self.std_errors) & (self.std_errors > 0)]
         scale, wanted = (np.median(known), 2) if known.size else (np.abs(self.values).max(), 6)
@@ -284,7 +284,7 @@ class Estimate:
         order = self.ranking()
         shown = order.tolist() if len(order) <= 7 else [*order[:3].tolist(), None, *order[-3:].tolist()]
         names = range(len(order)) if self.players is None else self.players
-        digits = self._digits()
+        digits = self.digits()
         rows = [
             f"  {names[i]!s:>12}  {self.values[i]:+.{digits}f} ± {self.std_errors[i]:.{digits}f}" if i is not None else "           ..."
             for i in shown

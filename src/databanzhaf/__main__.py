@@ -1,0 +1,5 @@
+"""`python -m databanzhaf`."""
+
+from databanzhaf.cli import app
+
+app(prog_name="databanzhaf")

@@ -1,0 +1,19 @@
+"""What every application asks of an estimate."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from databanzhaf.errors import InvalidInput
+from databanzhaf.types import Estimate
+
+
+def check_estimate(estimate: object) -> Estimate:
+    """Return `estimate` if it gives each player a finite value."""
+    if not isinstance(estimate, Estimate):
+        raise InvalidInput(f"`estimate` must be an Estimate; got {type(estimate).__name__}. Pass what databanzhaf.value(game) returns.")
+    if estimate.values.ndim != 1 or not estimate.values.size or not np.isfinite(estimate.values).all():
+        raise InvalidInput(
+            f"`estimate` must have one finite value per player; got {estimate.values!r:.60}. Pass what databanzhaf.value(game) returns."
+        )
+    return estimate

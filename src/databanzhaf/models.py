@@ -1,0 +1,145 @@
+"""Models and metrics by name: what the shell and the scikit-learn face understand."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import sys
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from databanzhaf.data import Dataset
+from databanzhaf.errors import BackendUnavailable, InvalidInput
+from databanzhaf.games import Learner, Network
+from databanzhaf.types import Game
+
+NETWORKS = ("mlp", "logistic", "linear")
+ESTIMATORS = ("forest", "boosting", "knn")
+_LEARNER_METRICS = {
+    "log_loss": "neg_log_loss",
+    "mse": "neg_mean_squared_error",
+    "mae": "neg_mean_absolute_error",
+    "rmse": "neg_root_mean_squared_error",
+    "auc": "roc_auc",
+}
+
+
+def is_classification(labels: Any) -> bool:
+    """Texts, truth values and few whole numbers are classes; everything else is a number to predict."""
+    labels = np.asarray(labels)
+    if labels.dtype.kind not in "iuf":
+        return True
+    numbers = labels.astype(np.float64)
+    return bool((numbers == np.round(numbers)).all()) and len(np.unique(numbers)) <= min(20, max(2, len(numbers) // 2))
+
+
+def named_metric(metric: str | None, dataset: Dataset, *, network: bool) -> str | None:
+    """The library's or scikit-learn's own name of a metric; more is better for all of them."""
+    if metric is None:
+        return None
+    if metric == "f1":
+        # scikit-learn's "f1" is that of the class 1, which other labels do not have.
+        return "f1" if set(np.unique(dataset.y).tolist()) <= {0, 1} else "f1_macro"
+    if metric == "auc" and len(np.unique(dataset.y)) > 2:
+        return "roc_auc_ovr"
+    built_in = network and metric in ("log_loss", "mse")
+    return metric if built_in else _LEARNER_METRICS.get(metric, metric)
+
+
+def make_game(
+    model: Any, dataset: Dataset, *, classifies: bool, metric: Any = None, threads: int | None = None, device: str = "auto"
+) -> Game:
+    """The game of a model: a name, "package.module:factory", a scikit-learn estimator, or a function that makes a torch module."""
+    if isinstance(model, str) and ":" in model:
+        model = _imported(model)
+    if isinstance(model, str) and model in NETWORKS:
+        return _network(model, dataset, classifies, metric, threads, device)
+    if isinstance(model, str):
+        model = _estimator(model, classifies)
+    if inspect.isclass(model) or (callable(model) and not hasattr(model, "fit")):
+        make = _ready(model, dataset, classifies)
+        made = make()
+        if not hasattr(made, "fit"):
+            return _module(make, made, dataset, classifies, metric, device)
+        model = made
+    return Learner(model, dataset, named_metric(metric, dataset, network=False) if isinstance(metric, str) else metric)
+
+
+def _network(model: str, dataset: Dataset, classifies: bool, metric: Any, threads: int | None, device: str) -> Game:
+    wrong = {"logistic": not classifies, "linear": classifies}
+    if wrong.get(model):
+        kind, other = ("numbers", "linear") if model == "logistic" else ("classes", "logistic")
+        raise InvalidInput(f'the model "{model}" is not for a target of {kind}. Use "{other}" or "mlp".')
+    if metric is not None and not isinstance(metric, str):
+        raise InvalidInput(f'the metric of "{model}" must be a name; got {metric!r:.60}. Pass a scikit-learn estimator to use a scorer.')
+    hidden = (100,) if model == "mlp" else ()
+    loss = "cross_entropy" if classifies else "squared"
+    return Network(dataset, hidden, loss=loss, score=named_metric(metric, dataset, network=True), threads=threads, device=device)
+
+
+def _module(make: Callable[..., Any], made: Any, dataset: Dataset, classifies: bool, metric: Any, device: str) -> Game:
+    try:
+        from torch import nn
+    except ImportError as error:
+        raise BackendUnavailable("a torch module needs torch, which is not installed. Run: pip install 'databanzhaf[torch]'") from error
+    if not isinstance(made, nn.Module):
+        raise InvalidInput(
+            f"a model's factory must return a scikit-learn estimator or a torch module; got {type(made).__name__}. Check {make!r:.60}."
+        )
+    from databanzhaf.games import Module
+
+    loss = "cross_entropy" if classifies else "squared"
+    score = named_metric(metric, dataset, network=True) if isinstance(metric, str) else metric
+    return Module(make, dataset, loss=loss, score=score, device=device)
+
+
+def _ready(make: Callable[..., Any], dataset: Dataset, classifies: bool) -> Callable[[], Any]:
+    """The factory; one with two parameters is told how many columns and outputs there are."""
+    try:
+        needed = [p for p in inspect.signature(make).parameters.values() if p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD]
+    except ValueError:  # a builtin without a signature
+        needed = []
+    if len(needed) == 2:
+        return partial(make, int(dataset.X.shape[1]), len(np.unique(dataset.y)) if classifies else 1)
+    if needed:
+        raise InvalidInput(
+            f"a model's factory must take nothing, or (columns, outputs); {getattr(make, '__name__', make)!r} needs {len(needed)} "
+            "arguments. Wrap it in a function."
+        )
+    return make
+
+
+def _imported(model: str) -> Any:
+    module, _, name = model.partition(":")
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.insert(0, here)
+    try:
+        found: Any = importlib.import_module(module)
+        for part in name.split("."):
+            found = getattr(found, part)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise InvalidInput(f"the model `{model}` cannot be imported ({error}). Write package.module:factory, as seen from here.") from error
+    return found
+
+
+def _estimator(name: str, classifies: bool) -> Any:
+    if name == "forest":
+        from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+
+        return (RandomForestClassifier if classifies else RandomForestRegressor)(n_estimators=50, n_jobs=1)
+    if name == "boosting":
+        from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+
+        kind = HistGradientBoostingClassifier if classifies else HistGradientBoostingRegressor
+        return kind(max_iter=50, min_samples_leaf=5, early_stopping=False)
+    if name == "knn":
+        from databanzhaf.neighbors import FewNeighborsClassifier, FewNeighborsRegressor
+
+        return (FewNeighborsClassifier if classifies else FewNeighborsRegressor)()
+    names = ", ".join((*NETWORKS, *ESTIMATORS))
+    raise InvalidInput(f"`model` must be one of {names}, or package.module:factory; got {name!r}. Try mlp.")

@@ -1,0 +1,150 @@
+"""Before paying: how many evaluations a wanted precision takes, by theory and by a pilot on the user's own data."""
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+from databanzhaf import chance, theory
+from databanzhaf.errors import InvalidInput, check_between, check_count
+from databanzhaf.job import Job, bytes_of_a_prediction, keeps_predictions
+from databanzhaf.notions import Banzhaf, LeastCore, named
+from databanzhaf.run import design_of, value
+from databanzhaf.types import Design, Estimate
+
+# Metrics whose values lie in [0, 1], as the paper's guarantee assumes.
+_BOUNDED = ("probability", "accuracy", "balanced_accuracy", "f1", "precision", "recall", "jaccard", "roc_auc", "average_precision")
+_LEDGER_BYTES = 40
+
+
+@dataclass(frozen=True)
+class Option:
+    """A goal and what it costs. `evaluations` is None where the pilot cannot tell."""
+
+    goal: str
+    evaluations: int | None
+    seconds: float | None
+    disk_bytes: float | None
+    std_error: float | None
+    stability: float | None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What the pilot saw, and the options."""
+
+    players: int
+    pilot: int
+    seconds_per_evaluation: float
+    std_error: float
+    signal: float
+    memory_bytes: int | None
+    options: tuple[Option, ...]
+    notes: tuple[str, ...]
+
+
+def make_plan(
+    job: Job, *, pilot: int = 100, epsilon: float = 0.1, delta: float = 0.05, std_error: float | None = None, stability: float = 0.9
+) -> Plan:
+    r"""Run a pilot and predict.
+
+    The pilot of m₀ evaluations has a median standard error s₀, which falls as the root of the evaluations: s(m) = s₀ √(m₀ / m). Its values
+    vary by the truth and by that error, so the truth varies by τ² = var(values) - mean(s₀²). Two independent runs of m evaluations then
+    correlate at about τ² / (τ² + s(m)²): the rank stability.
+    """
+    check_count("pilot", pilot, 10)
+    check_between("epsilon", epsilon, 0, np.inf, "Try 0.1.")
+    check_between("delta", delta, 0, 1, "Try 0.05.")
+    if std_error is not None:
+        check_between("std_error", std_error, 0, np.inf, "Try 0.005.")
+    check_between("stability", stability, 0, 1, "Try 0.9.")
+    notion, n = named(job.settings.notion), job.dataset.n_players
+    design = design_of(notion, n, job.settings.budget, job.settings.seed, job.settings.estimator)
+    everyone = np.ones((1, n), dtype=np.bool_)
+    job.game.utility(everyone, np.zeros(1, np.uint64))  # compiles, imports
+    if design.size is None:
+        units = max(2, -(-pilot // design.unit))
+        m0, seconds, found = _pilot(job, units * design.unit)
+        error, signal = _spread(found)
+    else:
+        m0, seconds = _timed(job, design, min(pilot, design.size))
+        error, signal = float("nan"), 0.0
+
+    def option(goal: str, m: int | None) -> Option:
+        if m is None:
+            return Option(goal, None, None, None, None, None)
+        s = error * np.sqrt(m0 / m)
+        agreement = signal**2 / (signal**2 + s**2) if signal > 0 else None
+        kept = bytes_of_a_prediction(job) if keeps_predictions(job, m) else 0
+        return Option(goal, m, m * seconds, m * (_LEDGER_BYTES + kept), s if np.isfinite(s) else None, agreement)
+
+    notes, options = [], []
+    if design.size is not None:
+        options.append(option(f"all {design.size:,} coalitions, {job.repeats} times", design.size * job.repeats))
+    else:
+        if isinstance(notion, Banzhaf) and job.metric.startswith(_BOUNDED):
+            goal = f"error below {epsilon:g} at {1 - delta:.0%} (paper)"
+            options.append(option(goal, theory.samples_needed(n, epsilon, delta)))
+        else:
+            notes.append("The paper's guarantee is for Banzhaf values of a metric between 0 and 1; it says nothing here.")
+        wanted_error = std_error or signal / 5
+        if wanted_error > 0 and np.isfinite(error):
+            options.append(option(f"std. error {wanted_error:.2g}", _whole(m0 * (error / wanted_error) ** 2)))
+        goal = f"rank stability {stability:g}"
+        wanted = _whole(m0 * (error / signal) ** 2 * stability / (1 - stability)) if signal > 0 and np.isfinite(error) else None
+        options.append(option(goal, wanted))
+        if wanted is None:
+            notes.append(f"{m0:,} evaluations cannot tell the values from noise. Try --pilot {10 * m0}, or a metric that is less coarse.")
+        options.append(option("your --budget", job.settings.budget * job.repeats))
+    if isinstance(notion, LeastCore):
+        notes.append("The least core has no standard errors; only time can be predicted.")
+    return Plan(n, m0, seconds, error, signal, _peak_memory(), tuple(options), tuple(notes))
+
+
+def _pilot(job: Job, budget: int) -> tuple[int, float, Estimate]:
+    """Evaluations, seconds for each, and what they say."""
+    settings = job.settings
+    how = {"estimator": settings.estimator, "repeats": job.repeats, "seed": settings.seed, "evaluator": job.evaluator()}
+    start = time.perf_counter()
+    found = value(job.game, named(settings.notion), budget=budget, **how)  # type: ignore[arg-type]
+    return found.n_evaluations, (time.perf_counter() - start) / found.n_evaluations, found
+
+
+def _timed(job: Job, design: Design, count: int) -> tuple[int, float]:
+    """Evaluations spread evenly over a design's coalitions, and seconds for each."""
+    indices = np.unique(np.linspace(0, (design.size or 1) - 1, count).astype(np.int64))
+    keys = chance.keys(job.settings.seed, chance.TRAINING, indices)
+    starts = np.arange(0, len(indices), job.game.call_size or len(indices), dtype=np.int64)
+    with job.evaluator().session(job.game) as evaluate:
+        start = time.perf_counter()
+        evaluate(design.coalitions(indices), keys, starts)
+        return len(indices), (time.perf_counter() - start) / len(indices)
+
+
+def _spread(found: Estimate) -> tuple[float, float]:
+    """(median standard error, standard deviation of the true values as far as the pilot can tell)."""
+    known = np.isfinite(found.std_errors)
+    if not known.any():
+        return float("nan"), 0.0
+    noise = float(np.mean(found.std_errors[known] ** 2))
+    varies = float(np.var(found.values, ddof=1)) if len(found.values) > 1 else 0.0
+    return float(np.median(found.std_errors[known])), float(np.sqrt(max(varies - noise, 0.0)))
+
+
+def _whole(m: float) -> int:
+    if m > 1e15:
+        raise InvalidInput("the goal would take more than 1e15 evaluations. Ask for less precision.")
+    return int(np.ceil(m))
+
+
+def _peak_memory() -> int | None:
+    """Peak memory of this process and its largest worker, bytes; None where the system does not tell."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return None
+    unit = 1 if sys.platform == "darwin" else 1024
+    return unit * sum(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))

@@ -1,0 +1,183 @@
+"""Files into tables, and tables of mixed columns into numbers."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from databanzhaf import chance
+from databanzhaf.errors import BackendUnavailable, InvalidInput
+from databanzhaf.types import BoolArray
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# Categories of one column that get a column of their own; rarer ones share one.
+MOST_CATEGORIES = 30
+_DELIMITED = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".txt": ","}
+_READABLE = ".csv, .tsv, .parquet or .npz"
+
+
+def read_table(path: str | Path, *, encoding: str = "utf-8", separator: str | None = None) -> pd.DataFrame:
+    """A table from a CSV, TSV (both may be .gz), Parquet or .npz file (X and y; y becomes the column `y`)."""
+    path = Path(path)
+    if path.is_dir():
+        raise InvalidInput(f"`{path}` is a folder, not a table. Give a {_READABLE} file.")
+    if not path.is_file():
+        raise InvalidInput(f"there is no file `{path}`. Check the path.")
+    suffix = path.with_suffix("").suffix.lower() if path.suffix.lower() == ".gz" else path.suffix.lower()
+    if suffix == ".npz":
+        table = _read_npz(path)
+    elif suffix in (".parquet", ".pq"):
+        table = _read_parquet(path)
+    elif suffix in _DELIMITED:
+        table = _read_delimited(path, encoding, separator or _DELIMITED[suffix])
+    else:
+        raise InvalidInput(f"a table must be a {_READABLE} file; got `{path.name}`. Convert it, or rename it if it is one of them.")
+    if not len(table):
+        raise InvalidInput(f"`{path}` has no data rows. Give a table with one row for each training example.")
+    return table
+
+
+def _read_delimited(path: Path, encoding: str, separator: str) -> pd.DataFrame:
+    import pandas as pd
+
+    if path.stat().st_size == 0:
+        raise InvalidInput(f"`{path}` is empty. Give a table with a header line and data rows.")
+    try:
+        # utf-8-sig also reads a file without the byte order mark that some spreadsheets write.
+        return pd.read_csv(path, sep=separator, encoding="utf-8-sig" if encoding == "utf-8" else encoding, low_memory=False)
+    except UnicodeDecodeError as error:
+        raise InvalidInput(
+            f"`{path}` is not {encoding} text (byte {error.start}: 0x{error.object[error.start]:02x}). "
+            "Pass its encoding, such as latin-1 or cp1252, or save it as UTF-8."
+        ) from error
+    except LookupError as error:
+        raise InvalidInput(f"`encoding` must be one that Python knows; got {encoding!r}. Try utf-8, latin-1 or cp1252.") from error
+    except (pd.errors.ParserError, pd.errors.EmptyDataError, ValueError) as error:
+        raise InvalidInput(f"`{path}` cannot be read as a table ({str(error).strip()}). Check the separator and the quotes.") from error
+
+
+def _read_parquet(path: Path) -> pd.DataFrame:
+    import pandas as pd
+
+    try:
+        return pd.read_parquet(path)
+    except ImportError as error:
+        raise BackendUnavailable(
+            "reading Parquet needs pyarrow, which is not installed. Run: pip install 'databanzhaf[parquet]'"
+        ) from error
+    except (OSError, ValueError) as error:
+        raise InvalidInput(f"`{path}` cannot be read as Parquet ({str(error).splitlines()[0]}). Write it again, or give a CSV.") from error
+
+
+def _read_npz(path: Path) -> pd.DataFrame:
+    import zipfile
+
+    import pandas as pd
+
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files if name in ("X", "y", "feature_names")}
+    except (OSError, ValueError, zipfile.BadZipFile) as error:
+        raise InvalidInput(
+            f"`{path}` cannot be read as .npz ({error}). Write it with np.savez(path, X=X, y=y), without objects."
+        ) from error
+    X, y = arrays.get("X"), arrays.get("y")
+    if X is None or y is None or X.ndim < 2 or y.shape != X.shape[:1]:
+        shapes = {name: array.shape for name, array in arrays.items()}
+        raise InvalidInput(
+            f"an .npz table must hold X (rows, columns) and y (rows,); got {shapes}. Write it with np.savez(path, X=X, y=y)."
+        )
+    X = X.reshape(len(X), -1)
+    names = arrays.get("feature_names")
+    columns = [str(name) for name in names] if names is not None and len(names) == X.shape[1] else [f"x{i}" for i in range(X.shape[1])]
+    return pd.DataFrame(X, columns=columns).assign(y=y)
+
+
+def held_out(labels: Any, fraction: float, seed: int, *, by_class: bool) -> BoolArray:
+    """Which rows to keep for validation: a share of each class, at least one row of it for training; a pure function of its arguments."""
+    n = len(labels)
+    luck = chance.uniform(chance.keys(seed, chance.SPLIT, np.arange(n)), 1)[:, 0]
+    classes = np.unique(labels, return_inverse=True)[1] if by_class else np.zeros(n, dtype=np.int64)
+    chosen = np.zeros(n, dtype=np.bool_)
+    for number in range(classes.max() + 1):
+        rows = np.flatnonzero(classes == number)
+        share = min(round(fraction * len(rows)), len(rows) - 1)
+        chosen[rows[np.argsort(luck[rows], kind="stable")[:share]]] = True
+    return chosen
+
+
+class Encoder:
+    """Mixed columns into float64: numbers scaled, missing ones set to the median; categories one-hot, missing ones as one more category.
+
+    Fitted once, on all training rows. `notes` says what a person should know about it.
+    """
+
+    def __init__(self, table: pd.DataFrame) -> None:
+        from sklearn.compose import ColumnTransformer
+        from sklearn.impute import SimpleImputer
+        from sklearn.pipeline import make_pipeline
+        from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+        self.notes: list[str] = []
+        table = _plain(table)
+        numbers = [name for name in table.columns if table[name].dtype.kind in "biuf" and table[name].notna().any()]
+        texts = [name for name in table.columns if table[name].dtype.kind not in "biuf"]
+        empty = [name for name in table.columns if name not in numbers and name not in texts]
+        if empty:
+            self.notes.append(f"{_listed(empty)} left out: no value at all.")
+        many = [name for name in texts if table[name].nunique() > max(MOST_CATEGORIES, len(table) // 2)]
+        if many:
+            self.notes.append(f"{_listed(many)} has a different text in most rows; if it is a name or free text, leave it out with --drop.")
+        if not numbers and not texts:
+            raise InvalidInput("there is no column to learn from besides the target. Add features, or check the separator.")
+        one_hot = OneHotEncoder(handle_unknown="infrequent_if_exist", max_categories=MOST_CATEGORIES, sparse_output=False)
+        self._transformer = ColumnTransformer(
+            [
+                ("numbers", make_pipeline(SimpleImputer(strategy="median"), StandardScaler()), numbers),
+                ("categories", one_hot, texts),
+            ],
+            sparse_threshold=0.0,
+        )
+        self._columns = [*numbers, *texts]
+        self._transformer.fit(table[self._columns])
+
+    def __call__(self, table: pd.DataFrame) -> Any:
+        absent = [name for name in self._columns if name not in table.columns]
+        if absent:
+            raise InvalidInput(f"the validation table must have the training table's columns; it lacks {_listed(absent)}. Add them.")
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Found unknown categories")  # they are encoded as the rare ones are
+            try:
+                return np.asarray(self._transformer.transform(_plain(table[self._columns])), dtype=np.float64)
+            except (TypeError, ValueError) as error:
+                raise InvalidInput(
+                    f"the validation table's columns must be of the training table's kinds; {str(error).splitlines()[0]}. "
+                    "Check for texts among numbers."
+                ) from error
+
+
+def _plain(table: pd.DataFrame) -> pd.DataFrame:
+    """Dates as days, truth values as numbers, infinities as missing, everything else that is no number as text."""
+    import pandas as pd
+
+    out = {}
+    for name, column in table.items():
+        if pd.api.types.is_datetime64_any_dtype(column):
+            out[name] = (column - pd.Timestamp(0, tz=getattr(column.dtype, "tz", None))) / pd.Timedelta(days=1)
+        elif pd.api.types.is_timedelta64_dtype(column):
+            out[name] = column.dt.total_seconds() / 86400
+        elif pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_complex_dtype(column):
+            out[name] = column.astype("float64").replace([np.inf, -np.inf], np.nan)
+        else:
+            out[name] = column.astype(object).where(column.notna(), "(missing)").map(str)
+    return pd.DataFrame(out, index=table.index)
+
+
+def _listed(names: list[Any]) -> str:
+    shown = ", ".join(f"`{name}`" for name in names[:5])
+    return f"column {shown}" if len(names) == 1 else f"columns {shown}{', ...' if len(names) > 5 else ''}"

@@ -1,5 +1,7 @@
 """Robust data valuation: which training rows help, which hurt, and how sure are you?"""
 
+from typing import TYPE_CHECKING, Any
+
 from databanzhaf import applications, chance, datasets, designs, estimators, evaluators, games, ranking, theory, until
 from databanzhaf._version import __version__
 from databanzhaf.data import Dataset
@@ -18,10 +20,14 @@ from databanzhaf.notions import Banzhaf, Beta, LeastCore, LeaveOneOut, Semivalue
 from databanzhaf.run import estimate, value
 from databanzhaf.types import Estimate, Evaluations
 
+if TYPE_CHECKING:
+    from databanzhaf.valuator import DataBanzhaf
+
 __all__ = [
     "BackendUnavailable",
     "Banzhaf",
     "Beta",
+    "DataBanzhaf",
     "DatabanzhafError",
     "Dataset",
     "DesignMismatch",
@@ -52,3 +58,12 @@ __all__ = [
     "until",
     "value",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """DataBanzhaf needs scikit-learn, which takes longer to import than all the rest: it comes when it is asked for."""
+    if name == "DataBanzhaf":
+        from databanzhaf.valuator import DataBanzhaf
+
+        return DataBanzhaf
+    raise AttributeError(f"module 'databanzhaf' has no attribute {name!r}")

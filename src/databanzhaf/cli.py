@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import signal
 import sys
 from collections.abc import Iterator, Sequence
@@ -15,12 +14,23 @@ import typer
 
 from databanzhaf._version import __version__
 from databanzhaf.errors import DatabanzhafError
+from databanzhaf.screen import (
+    as_power,
+    decimals,
+    duration,
+    in_bytes,
+    introduce,
+    open_screen,
+    players_of,
+    print_json,
+    show_table,
+    summary,
+    tell,
+)
 from databanzhaf.types import Estimate
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
-    from databanzhaf.job import Job, Settings
+    from databanzhaf.jobs import Settings
 
 app = typer.Typer(
     name="databanzhaf",
@@ -92,19 +102,19 @@ def value(
 ) -> None:
     """Give every training row (or group of rows) a value. The same command again goes on where it stopped."""
     with _one_sentence():
-        from databanzhaf import job as jobs_room
+        from databanzhaf import jobs as jobs_room
 
         settings = _settings(locals())
         folder = out or Path("runs") / data.name.split(".")[0]
         job = jobs_room.prepare(settings)
-        screen = _screen(quiet=as_json)
-        _introduce(screen, job, folder)
+        screen = open_screen(quiet=as_json)
+        introduce(screen, job)
         with _stops_after_a_batch(folder, watch=not as_json and sys.stderr.isatty()) as watcher:
             found = jobs_room.run(job, folder, watch=watcher)
         if as_json:
-            _print_json(_summary(job, found, folder))
+            print_json(summary(job, found, folder))
         else:
-            _tell(screen, job, found)
+            tell(screen, job, found)
             screen.print(f"Written: {folder / 'values.csv'} (all values), {folder / 'run.db'}, {folder / 'run.json'}", soft_wrap=True)
 
 
@@ -138,18 +148,18 @@ def plan(
 ) -> None:
     """Before paying: a pilot on this data, then evaluations, time, disk and memory for each goal."""
     with _one_sentence():
-        from databanzhaf.job import prepare
+        from databanzhaf.jobs import prepare
         from databanzhaf.plan import make_plan
 
         job = prepare(_settings(locals()))
         made = make_plan(job, pilot=pilot, epsilon=epsilon, delta=delta, std_error=std_error, stability=stability)
         if as_json:
-            _print_json(asdict(made))
+            print_json(asdict(made))
             return
-        screen = _screen()
-        memory = "" if made.memory_bytes is None else f" Memory: {_size(made.memory_bytes)}, whatever the number of evaluations."
+        screen = open_screen()
+        memory = "" if made.memory_bytes is None else f" Memory: {in_bytes(made.memory_bytes)}, whatever the number of evaluations."
         screen.print(
-            f"Pilot of {made.pilot:,} evaluations for {made.players:,} {_players(job)}: {1 / made.seconds_per_evaluation:,.0f} a second"
+            f"Pilot of {made.pilot:,} evaluations for {made.players:,} {players_of(job)}: {1 / made.seconds_per_evaluation:,.0f} a second"
             + (f", standard error {made.std_error:.4f}, true values spread by about {made.signal:.4f}" if made.signal > 0 else "")
             + f".{memory}"
         )
@@ -157,14 +167,14 @@ def plan(
             [
                 each.goal,
                 "?" if each.evaluations is None else f"{each.evaluations:,}",
-                _duration(each.seconds),
-                _size(each.disk_bytes),
-                _number(each.std_error, 4),
-                _number(each.stability, 2),
+                duration(each.seconds),
+                in_bytes(each.disk_bytes),
+                decimals(each.std_error, 4),
+                decimals(each.stability, 2),
             ]
             for each in made.options
         ]
-        _table(screen, ["goal", "evaluations", "time", "disk", "std. error", "stability"], rows)
+        show_table(screen, ["goal", "evaluations", "time", "disk", "std. error", "stability"], rows)
         for note in made.notes:
             screen.print(note)
 
@@ -179,17 +189,17 @@ def estimate(
 ) -> None:
     """Another notion or metric from the same run; nothing is trained."""
     with _one_sentence():
-        from databanzhaf import job as jobs_room
+        from databanzhaf import jobs as jobs_room
 
         job, found = jobs_room.reread(ledger, notion=notion, metric=metric)
         name = "-".join(["values", found.notion, *([metric] if metric else [])])
         path = out or ledger.parent / f"{name}.csv"
         jobs_room.write_text(path, jobs_room.values_table(job, found).to_csv(index=False))
         if as_json:
-            _print_json({**_summary(job, found, ledger.parent), "values": str(path)})
+            print_json({**summary(job, found, ledger.parent), "values": str(path)})
         else:
-            screen = _screen()
-            _tell(screen, job, found)
+            screen = open_screen()
+            tell(screen, job, found)
             screen.print(f"Written: {path}", soft_wrap=True)
 
 
@@ -217,11 +227,11 @@ def margin(
             for name in names
         ]
         if as_json:
-            _print_json({"n": n, "tau": tau, "notions": rows})
+            print_json({"n": n, "tau": tau, "notions": rows})
             return
-        screen = _screen()
-        cells = [[row["notion"], _power(row["log10_safety_margin"]), _power(row["log10_lipschitz"])] for row in rows]
-        _table(screen, ["notion", "safety margin", "Lipschitz constant"], cells, f"n = {n:,}, tau = {tau:g}")
+        screen = open_screen()
+        cells = [[row["notion"], as_power(row["log10_safety_margin"]), as_power(row["log10_lipschitz"])] for row in rows]
+        show_table(screen, ["notion", "safety margin", "Lipschitz constant"], cells, f"n = {n:,}, tau = {tau:g}")
         screen.print("A larger margin and a smaller constant are better. The Banzhaf value is best of all semivalues in both.")
 
 
@@ -233,17 +243,17 @@ def doctor(as_json: AsJson = False) -> None:
 
         found = examine()
         if as_json:
-            _print_json(found)
+            print_json(found)
             return
-        screen = _screen()
+        screen = open_screen()
         for title, part in found.items():
-            _table(screen, [title, ""], [[name, text] for name, text in part.items()])
+            show_table(screen, [title, ""], [[name, text] for name, text in part.items()])
 
 
 def _settings(given: dict[str, Any]) -> Settings:
     from dataclasses import fields
 
-    from databanzhaf.job import Settings
+    from databanzhaf.jobs import Settings
 
     known = {each.name: given[each.name] for each in fields(Settings) if each.name in given}
     paths = {name: None if known[name] is None else str(known[name]) for name in ("data", "validation")}
@@ -302,130 +312,6 @@ def _stops_after_a_batch(folder: Path, *, watch: bool) -> Iterator[Any]:
     finally:
         bar.close()
         signal.signal(signal.SIGINT, before)
-
-
-def _screen(*, quiet: bool = False) -> Console:
-    from rich.console import Console
-
-    return Console(highlight=False, quiet=quiet)
-
-
-def _print_json(thing: dict[str, Any]) -> None:
-    typer.echo(json.dumps(_plain(thing), ensure_ascii=False))
-
-
-def _plain(thing: Any) -> Any:
-    """NumPy numbers as Python's, and no NaN or infinity, which JSON does not have."""
-    if isinstance(thing, dict):
-        return {str(name): _plain(part) for name, part in thing.items()}
-    if isinstance(thing, (list, tuple)):
-        return [_plain(part) for part in thing]
-    if hasattr(thing, "item"):
-        thing = thing.item()
-    if isinstance(thing, float) and not -float("inf") < thing < float("inf"):
-        return None
-    return str(thing) if isinstance(thing, Path) else thing
-
-
-def _players(job: Job) -> str:
-    return "rows" if job.group_sizes is None else "groups"
-
-
-def _introduce(screen: Console, job: Job, folder: Path) -> None:
-    kind = "classification" if job.classifies else "regression"
-    screen.print(
-        f"{job.dataset.n_players:,} {_players(job)} to value, {len(job.dataset.y_val):,} validation rows to judge by; {kind} of "
-        f"`{job.settings.target}` by {job.settings.model}, scored by {job.metric}.",
-        markup=False,
-    )
-    for note in job.notes:
-        screen.print(f"Note: {note}", markup=False)
-
-
-def _summary(job: Job, found: Estimate, folder: Path) -> dict[str, Any]:
-    from databanzhaf.job import values_table
-
-    table = values_table(job, found)
-    name = "row" if job.group_sizes is None else "group"
-    return {
-        "notion": found.notion,
-        "estimator": found.estimator,
-        "metric": job.metric,
-        "players": job.dataset.n_players,
-        "evaluations": found.n_evaluations,
-        "suspects": table.loc[table["flag"] == "suspect"].sort_values("rank")[name].tolist(),
-        "lowest": table.sort_values("rank").head(10).drop(columns="flag").to_dict(orient="records"),
-        "values": str(folder / "values.csv"),
-        "ledger": str(folder / "run.db"),
-        "notes": list(job.notes),
-    }
-
-
-def _tell(screen: Console, job: Job, found: Estimate) -> None:
-    from databanzhaf.job import flagged, values_table
-
-    table = values_table(job, found).sort_values("rank")
-    columns = [name for name in ("row", "id", "group", "rows") if name in table.columns]
-    shown = table.head(10)
-    digits = found.digits()
-    rows = []
-    for position, line in zip(shown.index, shown.to_dict(orient="records"), strict=True):
-        label = [str(job.labels[position])] if job.group_sizes is None else []
-        interval = f"{line['ci_low']:+.{digits}f} to {line['ci_high']:+.{digits}f}"
-        rows.append([*(str(line[name]) for name in columns), *label, f"{line['value']:+.{digits}f}", interval, line["flag"]])
-    header = [*columns, *([job.settings.target] if job.group_sizes is None else []), "value", "95% interval", "flag"]
-    title = f"The {len(rows)} lowest of {len(table):,} {found.notion} values, from {found.n_evaluations:,} evaluations"
-    _table(screen, header, rows, title)
-    suspects = flagged(found, job.settings.flag)
-    who = _players(job)
-    if suspects is None:
-        screen.print(
-            f"No {who} are flagged: this run has no standard errors. Read the lowest values first, or flag with --flag lowest:0.1."
-        )
-        return
-    rule = "below zero beyond chance" if job.settings.flag.startswith("fdr") else f"flagged by {job.settings.flag}"
-    screen.print(
-        f"{len(suspects):,} of {len(table):,} {who} are {rule}: models trained with them tend to score worse. Look at them first; "
-        "a low value may mean a wrong label, or a case that is rare in the validation rows."
-    )
-
-
-def _table(screen: Console, header: list[str], rows: list[list[Any]], title: str | None = None) -> None:
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(title=title, title_justify="left")
-    for number, name in enumerate(header):
-        table.add_column(Text(name), justify="left" if number == 0 else "right")
-    for row in rows:
-        table.add_row(*(Text(str(cell)) for cell in row))
-    screen.print(table)
-
-
-def _number(number: float | None, digits: int) -> str:
-    return "?" if number is None else f"{number:.{digits}f}"
-
-
-def _power(log10: float) -> str:
-    return f"{10**log10:.4g}" if abs(log10) < 15 else f"10^{log10:,.1f}"
-
-
-def _duration(seconds: float | None) -> str:
-    if seconds is None:
-        return "?"
-    for size, unit in ((86400, "days"), (3600, "h"), (60, "min")):
-        if seconds >= 1.5 * size:
-            return f"{seconds / size:,.1f} {unit}"
-    return f"{seconds:,.1f} s"
-
-
-def _size(number: float | None) -> str:
-    if number is None:
-        return "?"
-    for power, unit in ((30, "GiB"), (20, "MiB"), (10, "KiB")):
-        if number >= 2**power:
-            return f"{number / 2**power:,.1f} {unit}"
-    return f"{number:,.0f} bytes"
 
 
 if __name__ == "__main__":

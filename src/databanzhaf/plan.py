@@ -10,7 +10,7 @@ import numpy as np
 
 from databanzhaf import chance, theory
 from databanzhaf.errors import InvalidInput, check_between, check_count
-from databanzhaf.job import Job, bytes_of_a_prediction, keeps_predictions
+from databanzhaf.jobs import Job, bytes_of_a_prediction, keeps_predictions
 from databanzhaf.notions import Banzhaf, LeastCore, named
 from databanzhaf.run import design_of, value
 from databanzhaf.types import Design, Estimate

@@ -209,7 +209,7 @@ def _affordable(design: Design, budget: int) -> int:
 
 def _read(source: str | Path | Ledger, game: Game | None) -> Evaluations:
     if isinstance(source, Ledger):
-        return _evaluations(source, game)
+        return read_evaluations(source, game)
     if not isinstance(source, (str, Path)):
         raise InvalidInput(
             f"`source` must be a ledger's path, a Ledger or Evaluations; got {source!r}. Pass what db.value(..., ledger=...) wrote."
@@ -217,10 +217,11 @@ def _read(source: str | Path | Ledger, game: Game | None) -> Evaluations:
     if not Path(source).is_file():
         raise InvalidInput(f"there is no ledger at `{source}`. Give the path that was passed as ledger=... to databanzhaf.value.")
     with Ledger(source) as ledger:
-        return _evaluations(ledger, game)
+        return read_evaluations(ledger, game)
 
 
-def _evaluations(ledger: Ledger, game: Game | None) -> Evaluations:
+def read_evaluations(ledger: Ledger, game: Game | None = None) -> Evaluations:
+    """All evaluations of a ledger that have their repeats; with `game`, scored anew by its metric."""
     if ledger.is_new or not ledger.count():
         raise InvalidInput(f"{ledger!r} holds no evaluations yet. Pass it as ledger=... to databanzhaf.value first.")
     utilities = ledger.utilities(None if game is None else _rescoring(ledger, game))

@@ -4,28 +4,26 @@ from __future__ import annotations
 
 import numpy as np
 
-from databanzhaf.errors import InvalidInput
-from databanzhaf.estimators import Estimator
 from databanzhaf.notions import Notion
 from databanzhaf.ranking import spearman
+from databanzhaf.run import estimate
 from databanzhaf.types import Evaluations
 
 
-def split_half(evaluations: Evaluations, notion: Notion, estimator: Estimator) -> float:
-    """Spearman between the values from every other coalition (whole permutations, pairs) and those from the rest.
+def split_half(evaluations: Evaluations, notion: Notion) -> float:
+    """Spearman between the values from every other sample (coalition, pair, permutation) and those from the rest.
 
-    Two runs of half the budget would agree about so well; the whole run is more precise. NaN where all values are equal.
+    Two runs of half the budget would agree about so well; the whole run is more precise. Where every coalition is evaluated (exact,
+    leave-one-out) the halves are repeats: 1 without training noise, NaN with a single repeat. NaN also where there are fewer than four
+    samples, or all values are equal.
     """
-    if evaluations.design.size is not None:
-        raise InvalidInput(f"{type(evaluations.design).__name__} evaluates each of its coalitions once; it has no halves to compare.")
-    number = evaluations.indices // evaluations.design.unit
-    if len(np.unique(number)) < 4:
-        raise InvalidInput(f"two halves need four independent samples or more; got {len(np.unique(number))}. Raise the budget.")
-    halves = []
-    for parity in (0, 1):
-        which = number % 2 == parity
-        half = Evaluations(
-            evaluations.design, evaluations.indices[which], evaluations.utilities[which], evaluations.stochastic, evaluations.players
-        )
-        halves.append(estimator(half, notion).values)
-    return spearman(*halves)
+    design = evaluations.design
+    if design.size is not None:
+        if not evaluations.stochastic:
+            return 1.0
+        by_repeat = estimate(evaluations, notion).values_by_repeat
+        return spearman(by_repeat[::2].mean(axis=0), by_repeat[1::2].mean(axis=0)) if len(by_repeat) > 1 else float("nan")
+    sample = evaluations.indices // design.unit
+    if len(np.unique(sample)) < 4:
+        return float("nan")
+    return spearman(*(estimate(evaluations.only(sample % 2 == parity), notion).values for parity in (0, 1)))

@@ -203,8 +203,11 @@ class Evaluations:
 
     def before(self, index: int) -> Evaluations:
         """The evaluations whose index is below `index`."""
-        end = int(np.searchsorted(self.indices, index))
-        return Evaluations(self.design, self.indices[:end], self.utilities[:end], self.stochastic, self.players)
+        return self.only(self.indices < index)
+
+    def only(self, which: BoolArray) -> Evaluations:
+        """Some of the evaluations, bool (m,)."""
+        return Evaluations(self.design, self.indices[which], self.utilities[which], self.stochastic, self.players)
 
 
 @dataclass(frozen=True, repr=False, eq=False)

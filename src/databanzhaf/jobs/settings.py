@@ -1,0 +1,102 @@
+"""What to value, by what model, and how."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from databanzhaf import until as conditions
+from databanzhaf.errors import InvalidInput, check_between, check_count
+from databanzhaf.notions import named
+from databanzhaf.until import Condition
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What to value, by what model, and how. Only `data` and `target` have no default."""
+
+    data: str
+    target: str
+    validation: str | None = None
+    validation_fraction: float = 0.3
+    model: str = "mlp"
+    task: str = "auto"
+    metric: str | None = None
+    groups: str | None = None
+    id: str | None = None
+    drop: tuple[str, ...] = ()
+    encoding: str = "utf-8"
+    separator: str | None = None
+    notion: str = "banzhaf"
+    estimator: str = "auto"
+    budget: int = 5000
+    repeats: int | None = None
+    until: str | None = None
+    flag: str = "fdr:0.05"
+    jobs: int = -1
+    device: str = "auto"
+    seed: int = 0
+
+    @classmethod
+    def read(cls, folder: Path) -> Settings:
+        """The settings of a run that `run.json` in its folder tells."""
+        path = folder / "run.json"
+        try:
+            stored = json.loads(path.read_text(encoding="utf-8"))["settings"]
+            return cls(**{**stored, "drop": tuple(stored["drop"])})
+        except FileNotFoundError as error:
+            raise InvalidInput(
+                f"there is no `{path}`, which says how the run was made. Give the run.db of a `databanzhaf value` run."
+            ) from error
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise InvalidInput(f"`{path}` cannot be read ({error!r:.80}). Run `databanzhaf value` again to write it.") from error
+
+
+def check_settings(settings: Settings) -> None:
+    if settings.task not in ("auto", "classification", "regression"):
+        raise InvalidInput(f"`task` must be auto, classification or regression; got {settings.task!r}. Try auto.")
+    check_between("validation_fraction", settings.validation_fraction, 0, 1, "Try 0.3.")
+    check_count("budget", settings.budget)
+    if settings.repeats is not None:
+        check_count("repeats", settings.repeats)
+    if settings.jobs != -1:
+        check_count("jobs", settings.jobs)
+    named(settings.notion)
+    condition(settings.until)
+    flag_rule(settings.flag)
+
+
+def condition(text: str | None) -> Condition | None:
+    """stable[:SPEARMAN], precise:STD_ERROR, minutes:NUMBER; with "," for either."""
+    found: Condition | None = None
+    for part in (text or "").split(",") if text else []:
+        kind, _, number = part.strip().partition(":")
+        try:
+            amount = float(number) if number else None
+        except ValueError:
+            amount = float("nan")
+        if kind == "stable":
+            one: Condition = conditions.ranking_stable(0.99 if amount is None else amount)
+        elif kind == "precise" and amount is not None:
+            one = conditions.precise(amount)
+        elif kind == "minutes" and amount is not None:
+            one = conditions.deadline(60 * amount)
+        else:
+            raise InvalidInput(f"`until` must be stable, stable:0.95, precise:0.01 or minutes:10; got {text!r}. Try stable.")
+        found = one if found is None else found | one
+    return found
+
+
+def flag_rule(text: str) -> dict[str, Any]:
+    kind, _, number = text.partition(":")
+    names = {"fdr": "fdr", "lowest": "fraction", "below": "threshold"}
+    if text == "cluster":
+        return {"rule": "cluster"}
+    try:
+        if kind in names:
+            return {names[kind]: float(number)}
+    except ValueError:
+        pass
+    raise InvalidInput(f"`flag` must be fdr:0.05, lowest:0.1, below:0 or cluster; got {text!r}. Try fdr:0.05.")

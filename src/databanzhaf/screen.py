@@ -1,0 +1,138 @@
+"""What a person, or a program, reads of a job."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from databanzhaf.types import Estimate
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from databanzhaf.jobs import Job
+
+
+def open_screen(*, quiet: bool = False) -> Console:
+    from rich.console import Console
+
+    return Console(highlight=False, quiet=quiet)
+
+
+def print_json(thing: dict[str, Any]) -> None:
+    print(json.dumps(_plain(thing), ensure_ascii=False))
+
+
+def _plain(thing: Any) -> Any:
+    """NumPy numbers as Python's, and no NaN or infinity, which JSON does not have."""
+    if isinstance(thing, dict):
+        return {str(name): _plain(part) for name, part in thing.items()}
+    if isinstance(thing, (list, tuple)):
+        return [_plain(part) for part in thing]
+    if hasattr(thing, "item"):
+        thing = thing.item()
+    if isinstance(thing, float) and not -float("inf") < thing < float("inf"):
+        return None
+    return str(thing) if isinstance(thing, Path) else thing
+
+
+def players_of(job: Job) -> str:
+    return "rows" if job.group_sizes is None else "groups"
+
+
+def introduce(screen: Console, job: Job) -> None:
+    kind = "classification" if job.classifies else "regression"
+    screen.print(
+        f"{job.dataset.n_players:,} {players_of(job)} to value, {len(job.dataset.y_val):,} validation rows to judge by; {kind} of "
+        f"`{job.settings.target}` by {job.settings.model}, scored by {job.metric}.",
+        markup=False,
+    )
+    for note in job.notes:
+        screen.print(f"Note: {note}", markup=False)
+
+
+def summary(job: Job, found: Estimate, folder: Path) -> dict[str, Any]:
+    from databanzhaf.jobs import values_table
+
+    table = values_table(job, found)
+    name = "row" if job.group_sizes is None else "group"
+    return {
+        "notion": found.notion,
+        "estimator": found.estimator,
+        "metric": job.metric,
+        "players": job.dataset.n_players,
+        "evaluations": found.n_evaluations,
+        "suspects": table.loc[table["flag"] == "suspect"].sort_values("rank")[name].tolist(),
+        "lowest": table.sort_values("rank").head(10).drop(columns="flag").to_dict(orient="records"),
+        "values": str(folder / "values.csv"),
+        "ledger": str(folder / "run.db"),
+        "notes": list(job.notes),
+    }
+
+
+def tell(screen: Console, job: Job, found: Estimate) -> None:
+    from databanzhaf.jobs import flagged, values_table
+
+    table = values_table(job, found).sort_values("rank")
+    columns = [name for name in ("row", "id", "group", "rows") if name in table.columns]
+    shown = table.head(10)
+    digits = found.digits()
+    rows = []
+    for position, line in zip(shown.index, shown.to_dict(orient="records"), strict=True):
+        label = [str(job.labels[position])] if job.group_sizes is None else []
+        interval = f"{line['ci_low']:+.{digits}f} to {line['ci_high']:+.{digits}f}"
+        rows.append([*(str(line[name]) for name in columns), *label, f"{line['value']:+.{digits}f}", interval, line["flag"]])
+    header = [*columns, *([job.settings.target] if job.group_sizes is None else []), "value", "95% interval", "flag"]
+    title = f"The {len(rows)} lowest of {len(table):,} {found.notion} values, from {found.n_evaluations:,} evaluations"
+    show_table(screen, header, rows, title)
+    suspects = flagged(found, job.settings.flag)
+    who = players_of(job)
+    if suspects is None:
+        screen.print(
+            f"No {who} are flagged: this run has no standard errors. Read the lowest values first, or flag with --flag lowest:0.1."
+        )
+        return
+    rule = "below zero beyond chance" if job.settings.flag.startswith("fdr") else f"flagged by {job.settings.flag}"
+    screen.print(
+        f"{len(suspects):,} of {len(table):,} {who} are {rule}: models trained with them tend to score worse. Look at them first; "
+        "a low value may mean a wrong label, or a case that is rare in the validation rows."
+    )
+
+
+def show_table(screen: Console, header: list[str], rows: list[list[Any]], title: str | None = None) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=title, title_justify="left")
+    for number, name in enumerate(header):
+        table.add_column(Text(name), justify="left" if number == 0 else "right")
+    for row in rows:
+        table.add_row(*(Text(str(cell)) for cell in row))
+    screen.print(table)
+
+
+def decimals(number: float | None, digits: int) -> str:
+    return "?" if number is None else f"{number:.{digits}f}"
+
+
+def as_power(log10: float) -> str:
+    return f"{10**log10:.4g}" if abs(log10) < 15 else f"10^{log10:,.1f}"
+
+
+def duration(seconds: float | None) -> str:
+    if seconds is None:
+        return "?"
+    for size, unit in ((86400, "days"), (3600, "h"), (60, "min")):
+        if seconds >= 1.5 * size:
+            return f"{seconds / size:,.1f} {unit}"
+    return f"{seconds:,.1f} s"
+
+
+def in_bytes(number: float | None) -> str:
+    if number is None:
+        return "?"
+    for power, unit in ((30, "GiB"), (20, "MiB"), (10, "KiB")):
+        if number >= 2**power:
+            return f"{number / 2**power:,.1f} {unit}"
+    return f"{number:,.0f} bytes"

@@ -1,0 +1,246 @@
+"""DataBanzhaf: the scikit-learn face of `value`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, is_classifier, is_regressor
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from databanzhaf.applications import mislabels, weights
+from databanzhaf.data import Dataset
+from databanzhaf.errors import InvalidInput, check_between
+from databanzhaf.evaluators import Local, Processes
+from databanzhaf.games import Learner
+from databanzhaf.ledger import Ledger
+from databanzhaf.models import is_classification, make_game
+from databanzhaf.notions import Notion, named
+from databanzhaf.run import read_evaluations, value
+from databanzhaf.tables import Encoder, held_out
+from databanzhaf.trust import split_half
+from databanzhaf.types import FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from databanzhaf.types import Estimate, Game
+    from databanzhaf.until import Condition
+
+
+class DataBanzhaf(BaseEstimator):  # type: ignore[misc]
+    """Values of training rows, as a scikit-learn estimator.
+
+    Parameters
+    ----------
+    estimator : scikit-learn classifier or regressor, "mlp", "logistic", "linear", "forest", "boosting", "knn", or function, optional
+        A function makes a torch module (or a scikit-learn estimator); it takes nothing, or (columns, outputs). By default "logistic" for
+        classes and "linear" for numbers. For names and modules mixed columns are encoded, and numbers scaled; an estimator of your own gets
+        X as it is.
+    notion : Notion or str
+        ``Shapley()`` or "shapley", "beta:16,1", "loo", "least-core", ...
+    budget, repeats, seed, until, ledger, progress
+        As for `value`.
+    metric : str or scorer, optional
+        "probability" by default for classes, "r2" for numbers.
+    validation_fraction : float
+        Share of the rows (of each class) that is held out to judge by when `fit` is given none.
+    groups : array (rows,), optional, passed to `fit`
+        Value groups of rows; then each row has its group's value.
+    n_jobs : int
+        Processes for scikit-learn estimators, threads for networks; -1 is one for each core. Values do not depend on it.
+    device : "auto", "cpu" or "cuda"
+
+    Attributes
+    ----------
+    values_, std_errors_ : float64 array (rows,)
+        One for each row of X; NaN for rows that were held out.
+    estimate_ : Estimate
+        Of the players: the rows that were not held out (with their pandas index), or the groups.
+    held_out_ : bool array (rows,)
+    game_ : the game that was played
+
+    >>> from sklearn.datasets import load_wine
+    >>> X, y = load_wine(return_X_y=True)
+    >>> valuator = DataBanzhaf("logistic", budget=300).fit(X, y)
+    >>> len(valuator.values_) == len(y)
+    True
+    """
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        notion: Notion | str = "banzhaf",
+        budget: int = 2000,
+        repeats: int = 1,
+        metric: Any = None,
+        validation_fraction: float = 0.3,
+        until: Condition | None = None,
+        ledger: str | Path | None = None,
+        n_jobs: int = 1,
+        device: str = "auto",
+        seed: int = 0,
+        progress: bool = False,
+    ) -> None:
+        self.estimator = estimator
+        self.notion = notion
+        self.budget = budget
+        self.repeats = repeats
+        self.metric = metric
+        self.validation_fraction = validation_fraction
+        self.until = until
+        self.ledger = ledger
+        self.n_jobs = n_jobs
+        self.device = device
+        self.seed = seed
+        self.progress = progress
+
+    def fit(self, X: Any, y: Any, X_val: Any = None, y_val: Any = None, groups: Any = None) -> Self:
+        """Value the rows of X by validation rows, or by a part of X that is held out."""
+        index = getattr(X, "index", None) if hasattr(X, "iloc") else getattr(y, "index", None)
+        X, y = self._checked(X, y, reset=True)
+        if (X_val is None) != (y_val is None):
+            raise InvalidInput("`X_val` and `y_val` belong together; got one of them. Pass both, or none to hold rows out.")
+        classifies = self._classifies(y)
+        if X_val is None:
+            check_between("validation_fraction", self.validation_fraction, 0, 1, "Try 0.3.")
+            self.held_out_ = held_out(y, self.validation_fraction, self.seed, by_class=classifies)
+            if not self.held_out_.any():
+                raise InvalidInput(f"no row can be held out of n_samples = {len(y)}; got no `X_val`. Pass X_val and y_val, or more rows.")
+            train, X_val, y_val = ~self.held_out_, _rows(X, self.held_out_), y[self.held_out_]
+        else:
+            self.held_out_ = np.zeros(len(y), dtype=np.bool_)
+            train = ~self.held_out_
+            X_val, y_val = self._checked(X_val, y_val, reset=False)
+        self._fit(_rows(X, train), y[train], X_val, y_val, train, groups, index, classifies)
+        return self
+
+    def _fit(self, X: Any, y: Any, X_val: Any, y_val: Any, train: Any, groups: Any, index: Any, classifies: bool) -> None:
+        if not self._takes_rows_as_they_are():
+            encode = Encoder(_table(X))
+            X, X_val = encode(_table(X)), encode(_table(X_val))
+        parts = None if groups is None else np.asarray(groups)[train]
+        dataset = Dataset(X, y, X_val, y_val, groups=parts)
+        if parts is None and index is not None:
+            dataset.players = index[train]
+        self.game_: Game = self._game(dataset, classifies)
+        notion = named(self.notion) if isinstance(self.notion, str) else self.notion
+        processes = isinstance(self.game_, Learner) and self.n_jobs != 1
+        with Ledger(self.ledger) as ledger:
+            self.estimate_: Estimate = value(
+                self.game_,
+                notion,
+                budget=self.budget,
+                repeats=self.repeats,
+                seed=self.seed,
+                ledger=ledger,
+                evaluator=Processes(self.n_jobs) if processes else Local(),
+                until=self.until,
+                progress=self.progress,
+            )
+            self._evaluations = read_evaluations(ledger)
+        self.values_, self.std_errors_ = (np.full(len(train), np.nan) for _ in range(2))
+        player = np.arange(int(train.sum())) if parts is None else np.unique(parts, return_inverse=True)[1]
+        self._player_of_row = np.full(len(train), -1, dtype=np.int64)
+        self._player_of_row[train] = player
+        self.values_[train] = self.estimate_.values[player]
+        self.std_errors_[train] = self.estimate_.std_errors[player]
+
+    def _checked(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, Any]:
+        """scikit-learn's own checks for arrays; tables keep their columns' kinds."""
+        if y is None:
+            raise InvalidInput("DataBanzhaf requires y to be passed, but the target y is None. Pass one label for each row.")
+        if hasattr(X, "iloc"):
+            from sklearn.utils import check_consistent_length
+
+            validate_data(self, X, reset=reset, skip_check_array=True)
+            check_consistent_length(X, y)
+            return X, _labels(y)
+        takes_nan = not self._takes_rows_as_they_are() or self.estimator is None
+        X, y = validate_data(
+            self,
+            X,
+            y,
+            reset=reset,
+            accept_sparse="csr",
+            ensure_all_finite="allow-nan" if takes_nan or _allows_nan(self.estimator) else True,
+        )
+        return X, _labels(y)
+
+    def _takes_rows_as_they_are(self) -> bool:
+        return hasattr(self.estimator, "fit")
+
+    def _classifies(self, y: Any) -> bool:
+        if self._takes_rows_as_they_are():
+            return bool(is_classifier(self.estimator)) or not is_regressor(self.estimator)
+        return is_classification(y)
+
+    def _game(self, dataset: Dataset, classifies: bool) -> Game:
+        model = ("logistic" if classifies else "linear") if self.estimator is None else self.estimator
+        threads = None if self.n_jobs == -1 else self.n_jobs
+        return make_game(model, dataset, classifies=classifies, metric=self.metric, threads=threads, device=self.device)
+
+    def suspects(self, rule: str | None = None, **options: float) -> IntArray:
+        """Rows of X that are likely mislabeled, lowest value first; the rules are those of `applications.mislabels`.
+
+        By default those below zero beyond chance, at a false discovery rate of 5%.
+        """
+        check_is_fitted(self)
+        if rule is None and not options:
+            options = {"fdr": 0.05}
+        flagged = mislabels(self.estimate_, rule, **options)
+        order = {player: place for place, player in enumerate(flagged.tolist())}
+        rows = [row for row, player in enumerate(self._player_of_row.tolist()) if player in order]
+        return np.array(sorted(rows, key=lambda row: order[int(self._player_of_row[row])]), dtype=np.int64)
+
+    def sample_weight(self) -> FloatArray:
+        """Values scaled to [0, 1], one for each row of X, for ``fit(X, y, sample_weight=...)``; the mean for rows that were held out."""
+        check_is_fitted(self)
+        scaled = weights(self.estimate_)
+        out = np.full(len(self._player_of_row), scaled.mean())
+        known = self._player_of_row >= 0
+        out[known] = scaled[self._player_of_row[known]]
+        return out
+
+    def score(self, X: Any = None, y: Any = None) -> float:
+        """How reproducible the ranking is: Spearman between the values from one half of the evaluations and from the other.
+
+        The rows of X are not looked at; they are there for GridSearchCV, which can so find the budget that is enough.
+        """
+        check_is_fitted(self)
+        if X is not None:
+            validate_data(self, X, reset=False, skip_check_array=True)
+        notion = named(self.notion) if isinstance(self.notion, str) else self.notion
+        return split_half(self._evaluations, notion)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = not self._takes_rows_as_they_are() or _allows_nan(self.estimator)
+        return tags
+
+
+def _allows_nan(estimator: Any) -> bool:
+    from sklearn.utils import get_tags
+
+    return hasattr(estimator, "fit") and bool(get_tags(estimator).input_tags.allow_nan)
+
+
+def _rows(X: Any, which: Any) -> Any:
+    return X.iloc[np.flatnonzero(which)] if hasattr(X, "iloc") else X[which]
+
+
+def _labels(y: Any) -> Any:
+    column = np.asarray(y)
+    if column.dtype.kind == "O" and all(isinstance(label, str) for label in column.ravel()):
+        return column.astype(str)
+    return column
+
+
+def _table(X: Any) -> Any:
+    import pandas as pd
+
+    if hasattr(X, "iloc"):
+        return X
+    return pd.DataFrame(X.toarray() if hasattr(X, "toarray") else X, columns=[f"x{i}" for i in range(X.shape[1])])

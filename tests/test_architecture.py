@@ -35,7 +35,7 @@ ALLOWED = {
     "models": GROUND | {"data", "games", "neighbors"},
     "trust": GROUND | {"notions", "ranking", "run"},
     "valuator": GROUND
-    | {"applications", "data", "estimators", "evaluators", "games", "ledger", "models", "notions", "run", "tables", "trust"},
+    | {"applications", "data", "estimators", "evaluators", "games", "ledger", "models", "notions", "run", "tables", "trust", "until"},
     "jobs": GROUND | {"applications", "data", "evaluators", "games", "ledger", "models", "notions", "progress", "run", "tables", "until"},
     "screen": GROUND | {"jobs"},
     "doctor": GROUND,

@@ -94,8 +94,7 @@ def test_the_folder_comes_first_and_then_the_environment(tmp_path, monkeypatch):
     assert source.feature_names == ("a", "b")
     assert repr(source) == "Source(wind: 4 x 2 float32, 2 of class 0 and 2 of class 1, no test rows)"
     assert source.origin == (
-        f"{here / 'wind.npz'}: 4 rows (2 of class 0 and 2 of class 1); wind, OpenML 847, has 6574 rows, "
-        "of which the paper takes as many of each class."
+        f"{here / 'wind.npz'}: 4 rows (2 of class 0 and 2 of class 1); the paper takes as many rows of each class of wind, OpenML 847."
     )
     assert len(datasets.load("suppliers").y) == 300
 

@@ -54,6 +54,14 @@ def make_game(
     model: Any, dataset: Dataset, *, classifies: bool, metric: Any = None, threads: int | None = None, device: str = "auto"
 ) -> Game:
     """The game of a model: a name, "package.module:factory", a scikit-learn estimator, or a function that makes a torch module."""
+    try:
+        return _make(model, dataset, classifies, metric, threads, device)
+    except InvalidInput as error:
+        text = str(error).replace("`scoring`", "`metric`").replace("`score`", "`metric`")
+        raise InvalidInput(text.replace("scoring=", "metric=").replace("score=", "metric=")) from error
+
+
+def _make(model: Any, dataset: Dataset, classifies: bool, metric: Any, threads: int | None, device: str) -> Game:
     if isinstance(model, str) and ":" in model:
         model = _imported(model)
     if isinstance(model, str) and model in NETWORKS:

@@ -6,12 +6,17 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from databanzhaf.types import Estimate
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from databanzhaf.jobs import Job
+
+# Below this many evaluations a person is told so.
+FEW = 200
 
 
 def open_screen(*, quiet: bool = False) -> Console:
@@ -88,10 +93,17 @@ def tell(screen: Console, job: Job, found: Estimate) -> None:
     show_table(screen, header, rows, title)
     suspects = flagged(found, job.settings.flag)
     who = players_of(job)
+    if np.isinf(found.std_errors).any():
+        screen.print("An infinite interval: too few evaluations say something about it. Raise --budget; nothing is trained twice.")
+    elif found.estimator != "exact" and found.n_evaluations < FEW:
+        screen.print(f"{found.n_evaluations} evaluations say little. Raise --budget to some thousands; nothing is trained twice.")
     if suspects is None:
         screen.print(
             f"No {who} are flagged: this run has no standard errors. Read the lowest values first, or flag with --flag lowest:0.1."
         )
+        return
+    if not len(suspects):
+        screen.print(f"No {who.removesuffix('s')} is flagged by {job.settings.flag}; the lowest values may still be worth a look.")
         return
     rule = "below zero beyond chance" if job.settings.flag.startswith("fdr") else f"flagged by {job.settings.flag}"
     screen.print(

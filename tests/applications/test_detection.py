@@ -12,7 +12,7 @@ from databanzhaf.applications import detection_scores, mislabels
 def estimated(values, std_errors=0.0, freedom=np.inf):
     values = np.asarray(values, dtype=np.float64)
     errors, freedom = np.broadcast_to(std_errors, values.shape), np.broadcast_to(freedom, values.shape)
-    return db.Estimate(values, errors.astype(float), freedom.astype(float), values[None], 1, "Banzhaf", "reuse")
+    return db.Estimate(values, errors.astype(float), freedom.astype(float), values[None], 5000, "Banzhaf", "reuse")
 
 
 def benjamini_hochberg(p, level):
@@ -187,3 +187,16 @@ FOUR = estimated([0.0, 1.0, 2.0, 3.0])
 def test_bad_input_is_refused(call, said):
     with pytest.raises(db.InvalidInput, match=said):
         call()
+
+
+def luck(coalitions, keys):
+    return 0.01 * db.chance.uniform(keys, 1)[:, 0]
+
+
+@pytest.mark.parametrize(("budget", "most"), [(8, 0), (200, 0.05)])
+def test_where_nobody_hurts_somebody_is_flagged_no_more_often_than_the_level(budget, most):
+    """With eight coalitions some of 5,000 players fit the noise by chance, with a tiny spread within: Student's law alone flags them."""
+    game = db.games.Function(5000, luck, stochastic=True, name="luck")
+    seeds = 60
+    wrong = sum(mislabels(db.value(game, budget=budget, seed=seed), fdr=0.05).size > 0 for seed in range(seeds))
+    assert wrong / seeds <= most + 4 * np.sqrt(most * (1 - most) / seeds)

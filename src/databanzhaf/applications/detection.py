@@ -48,7 +48,8 @@ def mislabels(
 
         for the largest such k. On average at most that share of the flagged players has in truth a value of 0 or more, if errors of
         different players are independent or positively dependent. A standard error of 0 leaves no doubt (p is 0 below 0, else 1), an
-        infinite one leaves nothing but doubt (p = 1). A wrong label that still helps is not found.
+        infinite one leaves nothing but doubt (p = 1); m coalitions never give less than 2^-m. With fewer than 200 evaluations the level may be
+        exceeded, since Student's law is trusted far in its tail. A wrong label that still helps is not found.
 
     >>> from databanzhaf import games, value
     >>> estimate = value(games.Function(4, lambda coalitions: coalitions @ [1.0, -3.0, 0.9, -1.0]))
@@ -113,7 +114,9 @@ def _p_values(estimate: Estimate) -> FloatArray:
         )
     p = np.where((errors == 0) & (values < 0), 0.0, 1.0)
     p[measured] = t.cdf(values[measured] / errors[measured], freedom[measured])
-    return p
+    # A coin that decided m times who is in cannot say more than 2^-m; Student's law does, for a handful of evaluations.
+    coalitions = estimate.n_evaluations / max(1, len(estimate.values_by_repeat))
+    return np.where(errors == 0, p, np.maximum(p, np.exp2(-coalitions)))
 
 
 @dataclass(frozen=True)

@@ -74,7 +74,7 @@ def prepare(settings: Settings) -> Job:
         raise InvalidInput(f"a regression needs numbers in `{settings.target}`; got {target[:3].tolist()}. Use --task classification.")
     ids = None if settings.id is None else table[settings.id]
     if ids is not None and (ids.isna().any() or ids.duplicated().any()):
-        what = "missing" if ids.isna().any() else f"twice {ids[ids.duplicated()].iloc[0]!r}"
+        what = "missing" if ids.isna().any() else f"`{ids[ids.duplicated()].iloc[0]}` twice"
         raise InvalidInput(f"`{settings.id}` must name each row once; got {what}. Repair the ids, or leave --id out: rows have numbers.")
     left_out = {*filter(None, special.values()), *settings.drop}
     train, held, y, y_val = _split(table, target, classifies, settings)

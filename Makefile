@@ -2,11 +2,12 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
 READY := $(VENV)/.ready
 
 .PHONY: demo test lint format docs bench clean
 
-demo: $(READY)
+demo: $(INSTALLED)
 	$(BIN)/python examples/demo.py
 
 test: lint
@@ -33,10 +34,14 @@ bench: $(READY) .venv-baseline/.ready
 	.venv-baseline/bin/python -m pip install --quiet --disable-pip-version-check 'pydvl==0.10.0'
 	touch $@
 
-$(READY): pyproject.toml constraints.txt
+$(INSTALLED): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e . -c constraints.txt
+	touch $@
+
+$(READY): $(INSTALLED)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]' -c constraints.txt
 	touch $@
 
 clean:
-	rm -rf $(VENV) .venv-baseline .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-baseline runs .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -48,8 +48,8 @@ def mislabels(
 
         for the largest such k. On average at most that share of the flagged players has in truth a value of 0 or more, if errors of
         different players are independent or positively dependent. A standard error of 0 leaves no doubt (p is 0 below 0, else 1), an
-        infinite one leaves nothing but doubt (p = 1); m coalitions never give less than 2^-m. With fewer than 200 evaluations the level may be
-        exceeded, since Student's law is trusted far in its tail. A wrong label that still helps is not found.
+        infinite one leaves nothing but doubt (p = 1); m coalitions never give less than 2^-m. With fewer than 200 evaluations the
+        level may be exceeded, since Student's law is trusted far in its tail. A wrong label that still helps is not found.
 
     >>> from databanzhaf import games, value
     >>> estimate = value(games.Function(4, lambda coalitions: coalitions @ [1.0, -3.0, 0.9, -1.0]))

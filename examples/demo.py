@@ -29,6 +29,5 @@ lowest = values["rank"] <= wrong.sum()
 suspect = values["flag"] == "suspect"
 found, guessed = (wrong & lowest).sum(), wrong.mean() * lowest.sum()
 print(f"\n{wrong.sum()} of the {len(values)} valued rows have a flipped label. {found} of them are among the {lowest.sum()} lowest values;")
-print(
-    f"{(wrong & suspect).sum()} are among the {suspect.sum()} suspects. Guessing would find {guessed:.0f} and {wrong.mean() * suspect.sum():.0f}."
-)
+chance = wrong.mean() * suspect.sum()
+print(f"{(wrong & suspect).sum()} are among the {suspect.sum()} suspects. Guessing would find {guessed:.0f} and {chance:.0f}.")

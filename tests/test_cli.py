@@ -179,7 +179,7 @@ def test_estimate_says_what_it_cannot_do(suppliers):
 
 def test_plan_predicts_what_a_run_then_has(suppliers):
     options = ("--target", "bought", "--drop", "id", "--budget", 3000)
-    done = invoke("plan", suppliers, *options, "--pilot", 400, "--stability", 0.8, "--json")
+    done = invoke("plan", suppliers, *options, "--pilot", 400, "--stability", 0.8, "--epsilon", 0.1, "--json")
     assert done.exit_code == 0, done.output
     plan = json.loads(done.stdout)
     assert not Path("runs").exists()
@@ -217,6 +217,13 @@ def test_margin_is_the_theory():
     assert invoke("margin", "--n", 1).exit_code == 2
 
 
+def test_example_writes_the_table_and_overwrites_nothing():
+    assert invoke("example").exit_code == 0
+    assert Path("suppliers.csv").read_bytes() == db.datasets.path("suppliers").read_bytes()
+    assert invoke("example").exit_code == 2
+    assert invoke("example", "--out", "other.csv").exit_code == 0
+
+
 def test_doctor_version_and_help():
     found = json.loads(invoke("doctor", "--json").stdout)
     assert found["databanzhaf"]["version"] == db.__version__
@@ -243,6 +250,7 @@ BAD = {
     "absent groups": (("value", "iris.csv", "--target", "species", "--groups", "supplier"), "--groups must be a column"),
     "absent drop": (("value", "iris.csv", "--target", "species", "--drop", "x"), "--drop must be a column"),
     "one row": (("value", "one.csv", "--target", "species"), "has 1 row"),
+    "every row another class": (("value", "iris.csv", "--target", "number"), "Is it the target"),
     "one class": (("value", "same.csv", "--target", "species"), "one class only"),
     "missing labels": (("value", "holes.csv", "--target", "species"), "missing in 2 rows"),
     "duplicate ids": (("value", "iris.csv", "--target", "species", "--id", "site"), "got `s` twice"),
@@ -268,7 +276,7 @@ BAD = {
 
 @pytest.mark.parametrize("case", BAD)
 def test_bad_input_gets_one_sentence_code_2_and_leaves_nothing(case):
-    iris(site="s")
+    iris(site="s", number=[f"n{i}" for i in range(150)])
     table = pd.read_csv("iris.csv")
     table[:1].to_csv("one.csv", index=False)
     table[:20].to_csv("same.csv", index=False)

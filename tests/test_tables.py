@@ -113,13 +113,13 @@ def test_infinities_dates_and_many_categories():
     assert np.isfinite(encoded).all()
     assert encoded.shape[1] == 3 + MOST_CATEGORIES + 2
     assert np.corrcoef(encoded[:, 1], np.arange(n) % 7)[0, 1] == pytest.approx(1)
-    assert "`word` has a different text in most rows" in encoder.notes[0]
+    assert "`word` with a different text in most rows" in encoder.notes[0]
 
 
 def test_a_counter_is_noticed_and_wrong_validation_columns_are_refused():
     table = pd.DataFrame({"n": np.arange(5), "x": [3.0, 1.0, 4.0, 1.0, 5.0]})
     encoder = Encoder(table)
-    assert encoder.notes == ["column `n` counts the rows; if it is no feature, leave it out with --drop (or name it by --id)."]
+    assert encoder.notes == ["column `n` counting the rows: if that is no feature, leave it out with --drop (or name it by --id)."]
     with pytest.raises(InvalidInput, match="it lacks column `x`"):
         encoder(table[["n"]])
     with pytest.raises(InvalidInput, match="of the training table's kinds"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import sys
 from collections.abc import Iterator, Sequence
@@ -61,7 +62,7 @@ Until = Annotated[str | None, typer.Option(help="Stop early: stable, stable:0.95
 Flag = Annotated[str, typer.Option(help="Who is a suspect: fdr:0.05, lowest:0.1, below:0 or cluster.")]
 Jobs = Annotated[int, typer.Option(help="Processes or threads; -1 is one for each core. Values do not depend on it.")]
 Device = Annotated[str, typer.Option(help="auto, cpu or cuda.")]
-Seed = Annotated[int, typer.Option(help="Decides every coalition and training.")]
+Seed = Annotated[int, typer.Option(help="Decides the rows held out, every coalition and every training.")]
 Encoding = Annotated[str, typer.Option(help="Of text files.")]
 Separator = Annotated[str | None, typer.Option(help="Between the columns of a text file.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of words.")]
@@ -140,7 +141,7 @@ def plan(
     encoding: Encoding = "utf-8",
     separator: Separator = None,
     pilot: Annotated[int, typer.Option(help="Evaluations to learn from; nothing is written.")] = 100,
-    epsilon: Annotated[float, typer.Option(help="Of the paper's guarantee: largest error of any value.")] = 0.1,
+    epsilon: Annotated[float | None, typer.Option(help="Largest error in the paper's guarantee; the values' spread by default.")] = None,
     delta: Annotated[float, typer.Option(help="Of the paper's guarantee: how often it may fail.")] = 0.05,
     std_error: Annotated[float | None, typer.Option(help="Wanted standard error; a fifth of the values' spread by default.")] = None,
     stability: Annotated[float, typer.Option(help="Wanted rank correlation between two runs.")] = 0.9,
@@ -192,7 +193,7 @@ def estimate(
         from databanzhaf import jobs as jobs_room
 
         job, found = jobs_room.reread(ledger, notion=notion, metric=metric)
-        name = "-".join(["values", found.notion, *([metric] if metric else [])])
+        name = "-".join(["values", *re.findall(r"[\w.]+", found.notion), *([metric] if metric else [])])
         path = out or ledger.parent / f"{name}.csv"
         jobs_room.write_text(path, jobs_room.values_table(job, found).to_csv(index=False))
         if as_json:
@@ -236,6 +237,20 @@ def margin(
 
 
 @app.command()
+def example(out: Annotated[Path, typer.Option(help="File to write.")] = Path("suppliers.csv")) -> None:
+    """Write the small example table: 300 customers from six suppliers, one of whom delivers wrong labels."""
+    with _one_sentence():
+        from databanzhaf.datasets import path
+        from databanzhaf.errors import InvalidInput
+        from databanzhaf.jobs import write_text
+
+        if out.exists():
+            raise InvalidInput(f"`{out}` is there already. Give another --out.")
+        write_text(out, path("suppliers").read_text(encoding="utf-8"))
+        typer.echo(f"Written: {out}. Try: databanzhaf value {out} --target bought --id id --drop supplier")
+
+
+@app.command()
 def doctor(as_json: AsJson = False) -> None:
     """Versions, devices and optional packages."""
     with _one_sentence():
@@ -268,6 +283,9 @@ def _one_sentence() -> Iterator[None]:
     except DatabanzhafError as error:
         typer.echo(f"databanzhaf: {error}", err=True)
         raise typer.Exit(BAD_INPUT) from error
+    except KeyboardInterrupt:
+        typer.echo("Stopped before the first evaluation; nothing was written.", err=True)
+        raise typer.Exit(INTERRUPTED) from None
     except MemoryError as error:
         typer.echo("databanzhaf: there is not enough memory. Give fewer rows or columns, or --jobs 1.", err=True)
         raise typer.Exit(BAD_INPUT) from error

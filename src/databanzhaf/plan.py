@@ -47,7 +47,7 @@ class Plan:
 
 
 def make_plan(
-    job: Job, *, pilot: int = 100, epsilon: float = 0.1, delta: float = 0.05, std_error: float | None = None, stability: float = 0.9
+    job: Job, *, pilot: int = 100, epsilon: float | None = None, delta: float = 0.05, std_error: float | None = None, stability: float = 0.9
 ) -> Plan:
     r"""Run a pilot and predict.
 
@@ -56,7 +56,8 @@ def make_plan(
     correlate at about τ² / (τ² + s(m)²): the rank stability.
     """
     check_count("pilot", pilot, 10)
-    check_between("epsilon", epsilon, 0, np.inf, "Try 0.1.")
+    if epsilon is not None:
+        check_between("epsilon", epsilon, 0, np.inf, "Try 0.1.")
     check_between("delta", delta, 0, 1, "Try 0.05.")
     if std_error is not None:
         check_between("std_error", std_error, 0, np.inf, "Try 0.005.")
@@ -86,7 +87,8 @@ def make_plan(
         options.append(option(f"all {design.size:,} coalitions, {job.repeats} times", design.size * job.repeats))
     else:
         if isinstance(notion, Banzhaf) and job.metric.startswith(_BOUNDED):
-            goal = f"error below {epsilon:g} at {1 - delta:.0%} (paper)"
+            epsilon = epsilon or signal or 0.1
+            goal = f"error below {epsilon:.2g} at {1 - delta:.0%} (paper)"
             options.append(option(goal, theory.samples_needed(n, epsilon, delta)))
         else:
             notes.append("The paper's guarantee is for Banzhaf values of a metric between 0 and 1; it says nothing here.")

@@ -134,6 +134,14 @@ def design_of(notion: Notion, n_players: int, budget: int, seed: int = 0, estima
     return _choose(estimator, notion, n_players, budget).design(notion, n_players, seed)
 
 
+def repeats_that_pay(design: Design, stochastic: bool, budget: int) -> int:
+    """One; but where every coalition is evaluated (exact, leave-one-out) as many as the budget pays for, from 2 to 64.
+
+    Then nothing but training noise makes a value uncertain, and repeats measure it.
+    """
+    return 1 if design.size is None or not stochastic else int(np.clip(budget // design.size, 2, 64))
+
+
 def _check_game(game: object) -> None:
     if not isinstance(game, Game):
         raise InvalidInput(f"`game` must turn coalitions into utility; got {type(game).__name__}. Pass a databanzhaf.games object.")

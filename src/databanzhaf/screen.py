@@ -53,6 +53,10 @@ def introduce(screen: Console, job: Job) -> None:
         f"`{job.settings.target}` by {job.settings.model}, scored by {job.metric}.",
         markup=False,
     )
+    if job.metric == "probability":
+        screen.print("A model's score is the mean probability that it gives to the true class.")
+    if job.settings.validation is None:
+        screen.print("Validation rows are held out of the table and get no value; another --seed holds out others. Rows count from 0.")
     for note in job.notes:
         screen.print(f"Note: {note}", markup=False)
 
@@ -86,7 +90,8 @@ def tell(screen: Console, job: Job, found: Estimate) -> None:
     rows = []
     for position, line in zip(shown.index, shown.to_dict(orient="records"), strict=True):
         label = [str(job.labels[position])] if job.group_sizes is None else []
-        interval = f"{line['ci_low']:+.{digits}f} to {line['ci_high']:+.{digits}f}"
+        low, high = line["ci_low"], line["ci_high"]
+        interval = "unknown" if low != low else f"{low:+.{digits}f} to {high:+.{digits}f}"
         rows.append([*(str(line[name]) for name in columns), *label, f"{line['value']:+.{digits}f}", interval, line["flag"]])
     header = [*columns, *([job.settings.target] if job.group_sizes is None else []), "value", "95% interval", "flag"]
     title = f"The {len(rows)} lowest of {len(table):,} {found.notion} values, from {found.n_evaluations:,} evaluations"
@@ -106,8 +111,9 @@ def tell(screen: Console, job: Job, found: Estimate) -> None:
         screen.print(f"No {who.removesuffix('s')} is flagged by {job.settings.flag}; the lowest values may still be worth a look.")
         return
     rule = "below zero beyond chance" if job.settings.flag.startswith("fdr") else f"flagged by {job.settings.flag}"
+    verb = "is" if len(suspects) == 1 else "are"
     screen.print(
-        f"{len(suspects):,} of {len(table):,} {who} are {rule}: models trained with them tend to score worse. Look at them first; "
+        f"{len(suspects):,} of {len(table):,} {who} {verb} {rule}: models trained with them tend to score worse. Look at them first; "
         "a low value may mean a wrong label, or a case that is rare in the validation rows."
     )
 

@@ -132,10 +132,14 @@ class Encoder:
             self.notes.append(f"{_listed(empty)} left out: no value at all.")
         many = [name for name in texts if table[name].nunique() > max(MOST_CATEGORIES, len(table) // 2)]
         if many:
-            self.notes.append(f"{_listed(many)} has a different text in most rows; if it is a name or free text, leave it out with --drop.")
+            self.notes.append(
+                f"{_listed(many)} with a different text in most rows: if that is a name or free text, leave it out with --drop."
+            )
         counters = [name for name in numbers if len(table) > 2 and (np.diff(table[name].to_numpy()) == 1).all()]
         if counters:
-            self.notes.append(f"{_listed(counters)} counts the rows; if it is no feature, leave it out with --drop (or name it by --id).")
+            self.notes.append(
+                f"{_listed(counters)} counting the rows: if that is no feature, leave it out with --drop (or name it by --id)."
+            )
         if not numbers and not texts:
             raise InvalidInput("there is no column to learn from besides the target. Add features, or check the separator.")
         one_hot = OneHotEncoder(handle_unknown="infrequent_if_exist", max_categories=MOST_CATEGORIES, sparse_output=False)

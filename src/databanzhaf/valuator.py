@@ -17,7 +17,7 @@ from databanzhaf.games import Learner
 from databanzhaf.ledger import Ledger
 from databanzhaf.models import is_classification, make_game
 from databanzhaf.notions import Notion, named
-from databanzhaf.run import read_evaluations, value
+from databanzhaf.run import design_of, read_evaluations, repeats_that_pay, value
 from databanzhaf.tables import Encoder, held_out
 from databanzhaf.trust import split_half
 from databanzhaf.types import FloatArray, IntArray
@@ -33,13 +33,14 @@ class DataBanzhaf(BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     estimator : scikit-learn classifier or regressor, "mlp", "logistic", "linear", "forest", "boosting", "knn", or function, optional
-        A function makes a torch module (or a scikit-learn estimator); it takes nothing, or (columns, outputs). By default "logistic" for
-        classes and "linear" for numbers. For names and modules mixed columns are encoded, and numbers scaled; an estimator of your own gets
-        X as it is.
+        A function makes a torch module (or a scikit-learn estimator); it takes nothing, or (columns, outputs). "mlp" by default. For names
+        and modules mixed columns are encoded, and numbers scaled; an estimator of your own gets X as it is.
     notion : Notion or str
         ``Shapley()`` or "shapley", "beta:16,1", "loo", "least-core", ...
-    budget, repeats, seed, until, ledger, progress
-        As for `value`.
+    budget, seed, until, ledger, progress
+        As for `value`; the seed also decides which rows are held out.
+    repeats : int, optional
+        Trainings of each coalition: one, or, where every coalition is evaluated (few groups), as many as the budget pays for.
     metric : str or scorer, optional
         "probability" by default for classes, "r2" for numbers.
     validation_fraction : float
@@ -71,8 +72,8 @@ class DataBanzhaf(BaseEstimator):  # type: ignore[misc]
         estimator: Any = None,
         *,
         notion: Notion | str = "banzhaf",
-        budget: int = 2000,
-        repeats: int = 1,
+        budget: int = 5000,
+        repeats: int | None = None,
         metric: Any = None,
         validation_fraction: float = 0.3,
         until: Condition | None = None,
@@ -125,13 +126,16 @@ class DataBanzhaf(BaseEstimator):  # type: ignore[misc]
             dataset.players = index[train]
         self.game_: Game = self._game(dataset, classifies)
         notion = named(self.notion) if isinstance(self.notion, str) else self.notion
+        repeats = self.repeats
+        if repeats is None:
+            repeats = repeats_that_pay(design_of(notion, self.game_.n_players, self.budget), self.game_.stochastic, self.budget)
         processes = isinstance(self.game_, Learner) and self.n_jobs != 1
         with Ledger(self.ledger) as ledger:
             self.estimate_: Estimate = value(
                 self.game_,
                 notion,
                 budget=self.budget,
-                repeats=self.repeats,
+                repeats=repeats,
                 seed=self.seed,
                 ledger=ledger,
                 evaluator=Processes(self.n_jobs) if processes else Local(),
@@ -176,12 +180,12 @@ class DataBanzhaf(BaseEstimator):  # type: ignore[misc]
         return is_classification(y)
 
     def _game(self, dataset: Dataset, classifies: bool) -> Game:
-        model = ("logistic" if classifies else "linear") if self.estimator is None else self.estimator
+        model = "mlp" if self.estimator is None else self.estimator
         threads = None if self.n_jobs == -1 else self.n_jobs
         return make_game(model, dataset, classifies=classifies, metric=self.metric, threads=threads, device=self.device)
 
     def suspects(self, rule: str | None = None, **options: float) -> IntArray:
-        """Rows of X that are likely mislabeled, lowest value first; the rules are those of `applications.mislabels`.
+        """Positions in X of rows that are likely mislabeled, lowest value first; the rules are those of `applications.mislabels`.
 
         By default those below zero beyond chance, at a false discovery rate of 5%.
         """
@@ -233,6 +237,11 @@ def _rows(X: Any, which: Any) -> Any:
 
 def _labels(y: Any) -> Any:
     column = np.asarray(y)
+    missing = (
+        np.array([label is None or label != label for label in column.ravel()]) if column.dtype.kind in "Of" else np.zeros(1, np.bool_)
+    )
+    if missing.any():
+        raise InvalidInput(f"`y` must have no missing label; got NaN or None in row {np.flatnonzero(missing)[0]}. Drop or fill those rows.")
     if column.dtype.kind == "O" and all(isinstance(label, str) for label in column.ravel()):
         return column.astype(str)
     return column

@@ -40,6 +40,8 @@ class Processes:
         from joblib import Parallel, delayed, parallel_config
 
         with parallel_config("loky", n_jobs=self.workers, inner_max_num_threads=1), Parallel(batch_size=1) as pool:
+            with _without_interrupts():
+                pool(delayed(_ready)() for _ in range(self.workers))
 
             def run(coalitions: BoolArray, keys: KeyArray, starts: IntArray) -> Batch:
                 pieces = np.array_split(starts, min(len(starts), self.workers * _PIECES_PER_WORKER))
@@ -61,6 +63,25 @@ class Processes:
                     ) from error
 
             yield run
+
+
+@contextmanager
+def _without_interrupts() -> Iterator[None]:
+    """Hold Ctrl-C back for a moment. Processes that start meanwhile never see it; this one gets it afterwards."""
+    import signal
+
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _ready() -> None:
+    """The first task of a worker: it starts."""
 
 
 def _in_worker(game: Game, coalitions: BoolArray, keys: KeyArray, starts: IntArray, keep_outcomes: bool) -> Batch:

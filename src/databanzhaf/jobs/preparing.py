@@ -15,7 +15,7 @@ from databanzhaf.games import Learner
 from databanzhaf.jobs.settings import Settings, check_settings
 from databanzhaf.models import is_classification, make_game
 from databanzhaf.notions import named
-from databanzhaf.run import design_of
+from databanzhaf.run import design_of, repeats_that_pay
 from databanzhaf.tables import Encoder, held_out, read_table
 from databanzhaf.types import Evaluator, Game, IntArray
 
@@ -43,17 +43,12 @@ class Job:
 
     @cached_property
     def repeats(self) -> int:
-        """As asked; else one, but where all coalitions are known (exact, leave-one-out), as many as the budget pays for, 64 at most.
-
-        Then nothing but training noise makes a value uncertain, and repeats measure it.
-        """
+        """As asked, else `repeats_that_pay`."""
         if self.settings.repeats is not None:
             return self.settings.repeats
         settings = self.settings
         design = design_of(named(settings.notion), self.dataset.n_players, settings.budget, settings.seed, settings.estimator)
-        if design.size is None or not self.game.stochastic:
-            return 1
-        return int(np.clip(settings.budget // design.size, 2, 64))
+        return repeats_that_pay(design, self.game.stochastic, settings.budget)
 
     def evaluator(self) -> Evaluator:
         """scikit-learn's models train in several processes; networks use threads of their own."""
@@ -72,6 +67,8 @@ def prepare(settings: Settings) -> Job:
     classifies = settings.task == "classification" or (settings.task == "auto" and is_classification(target))
     if not classifies and target.dtype.kind not in "iuf":
         raise InvalidInput(f"a regression needs numbers in `{settings.target}`; got {target[:3].tolist()}. Use --task classification.")
+    if classifies and settings.validation is None and len(target) > 2 and len(np.unique(target)) == len(target):
+        raise InvalidInput(f"every row has another `{settings.target}`, so that nothing can be learned. Is it the target? Choose --target.")
     ids = None if settings.id is None else table[settings.id]
     if ids is not None and (ids.isna().any() or ids.duplicated().any()):
         what = "missing" if ids.isna().any() else f"`{ids[ids.duplicated()].iloc[0]}` twice"

@@ -48,8 +48,13 @@ def run(job: Job, out: Path, *, watch: Watcher | bool = False) -> Estimate:
             )
             trained = ledger.seconds()
     except LedgerMismatch as error:
-        lines = str(error).splitlines()
-        raise LedgerMismatch("\n".join([*lines[:-1], "Give another --out for this run, or repeat the command that wrote it."])) from error
+        head, *lines, _ = str(error).splitlines()
+        more = [f"  ... and {len(lines) - 6} more"] if len(lines) > 6 else []
+        remedy = "Give another --out for this run, or repeat the command that wrote it."
+        raise LedgerMismatch("\n".join([head, *lines[:6], *more, remedy])) from error
+    except KeyboardInterrupt:
+        write_record(job, out, {"status": "stopped"})
+        raise
     write_text(out / "values.csv", values_table(job, found).to_csv(index=False))
     outcome = {
         "status": "finished",

@@ -355,6 +355,19 @@ def test_a_stopped_run_goes_on_and_equals_one_that_was_not(suppliers, stop, jobs
     assert Path("stopped/values.csv").read_bytes() == Path("whole/values.csv").read_bytes()
 
 
+def test_ctrl_c_while_the_workers_start(suppliers):
+    """They are not there yet, and must not die of it."""
+    process = shell("value", suppliers, "--target", "bought", "--model", "forest", "--budget", 300, "--jobs", 2, "--out", "early")
+    while not Path("early/run.json").exists() and process.poll() is None:
+        time.sleep(0.01)
+    time.sleep(0.2)
+    os.killpg(process.pid, signal.SIGINT)
+    _, error = process.communicate(timeout=60)
+    assert process.returncode == 130, error
+    assert "Traceback" not in error
+    assert json.loads(Path("early/run.json").read_text())["status"] == "stopped"
+
+
 def test_help_does_not_import_what_it_does_not_need():
     heavy = ("sklearn", "pandas", "torch", "numba")
     script = f"import sys; from databanzhaf.cli import app; print([name for name in {heavy} if name in sys.modules])"

@@ -73,6 +73,12 @@ def _without_interrupts() -> Iterator[None]:
     if not hasattr(signal, "pthread_sigmask"):  # Windows
         yield
         return
+    from multiprocessing import resource_tracker as standard
+
+    from joblib.externals.loky.backend import resource_tracker as own
+
+    for tracker in (standard, own):  # started later, they would let Ctrl-C through again
+        tracker.ensure_running()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield

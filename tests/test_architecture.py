@@ -33,10 +33,13 @@ ALLOWED = {
     "tables": GROUND | {"chance"},
     "neighbors": set(),
     "models": GROUND | {"data", "games", "neighbors"},
-    "trust": GROUND | {"notions", "ranking", "run"},
+    "trust": GROUND | {"designs", "notions", "ranking", "run"},
     "valuator": GROUND
     | {"applications", "data", "estimators", "evaluators", "games", "ledger", "models", "notions", "run", "tables", "trust", "until"},
-    "jobs": GROUND | {"applications", "data", "evaluators", "games", "ledger", "models", "notions", "progress", "run", "tables", "until"},
+    "jobs": GROUND
+    | {"applications", "data", "evaluators", "games", "ledger", "loop", "models", "notions", "progress", "report", "run", "tables"}
+    | {"trust", "until"},
+    "report": GROUND | {"applications", "trust"},
     "screen": GROUND | {"jobs"},
     "doctor": GROUND,
     "plan": GROUND | {"chance", "jobs", "notions", "run", "theory"},

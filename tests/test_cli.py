@@ -51,7 +51,13 @@ def values(folder="runs/suppliers"):
 def test_value_writes_values_ledger_and_record(suppliers):
     done = invoke("value", suppliers, "--target", "bought", "--id", "id", "--drop", "supplier", "--budget", 2000)
     assert done.exit_code == 0, done.output
-    assert sorted(path.name for path in Path("runs/suppliers").iterdir()) == ["run.db", "run.db.lock", "run.json", "values.csv"]
+    assert sorted(path.name for path in Path("runs/suppliers").iterdir()) == [
+        "report.html",
+        "run.db",
+        "run.db.lock",
+        "run.json",
+        "values.csv",
+    ]
     table = values()
     assert table.columns.tolist() == ["row", "id", *COLUMNS[1:]]
     source = pd.read_csv(suppliers)
@@ -179,7 +185,7 @@ def test_estimate_says_what_it_cannot_do(suppliers):
 
 def test_plan_predicts_what_a_run_then_has(suppliers):
     options = ("--target", "bought", "--drop", "id", "--budget", 3000)
-    done = invoke("plan", suppliers, *options, "--pilot", 400, "--stability", 0.8, "--epsilon", 0.1, "--json")
+    done = invoke("plan", suppliers, *options, "--pilot", 1000, "--stability", 0.8, "--epsilon", 0.1, "--json")
     assert done.exit_code == 0, done.output
     plan = json.loads(done.stdout)
     assert not Path("runs").exists()
@@ -187,13 +193,11 @@ def test_plan_predicts_what_a_run_then_has(suppliers):
     assert by_goal["error below 0.1 at 95% (paper)"]["evaluations"] == db.theory.samples_needed(210, 0.1, 0.05)
     assert by_goal["rank stability 0.8"]["evaluations"] < by_goal["error below 0.1 at 95% (paper)"]["evaluations"]
     predicted = by_goal["your --budget"]
-    for seed in (0, 1):
-        assert invoke("value", suppliers, *options, "--flag", "lowest:0.1", "--out", f"seed{seed}", "--seed", seed).exit_code == 0
+    assert invoke("value", suppliers, *options, "--out", "seed0").exit_code == 0
     assert values("seed0")["std_error"].median() == pytest.approx(predicted["std_error"], rel=0.1)
-    game_values = [values("seed0")["value"]]
     job = prepare(Settings(suppliers, "bought", drop=("id",)))
-    game_values.append(db.value(job.game, budget=3000, seed=99).values)  # the same rows, other coalitions
-    assert np.corrcoef(*game_values)[0, 1] == pytest.approx(predicted["stability"], abs=0.1)
+    other = db.value(job.game, budget=3000, seed=99).values  # the same rows, other coalitions
+    assert db.ranking.spearman(values("seed0")["value"], other) == pytest.approx(predicted["stability"], abs=0.15)
     words = invoke("plan", suppliers, *options)
     assert words.exit_code == 0
     assert "your --budget" in words.stdout

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from databanzhaf._version import __version__
-from databanzhaf.errors import DatabanzhafError
+from databanzhaf.errors import BackendUnavailable, DatabanzhafError
 from databanzhaf.screen import (
     as_power,
     decimals,
@@ -99,6 +99,7 @@ def value(
     encoding: Encoding = "utf-8",
     separator: Separator = None,
     out: Annotated[Path | None, typer.Option(help="Folder for values.csv, run.db and run.json; runs/NAME of the table by default.")] = None,
+    curve: Annotated[bool, typer.Option("--curve", help="Also retrain while removing the lowest values first: does it help?")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Give every training row (or group of rows) a value. The same command again goes on where it stopped."""
@@ -111,12 +112,14 @@ def value(
         screen = open_screen(quiet=as_json)
         introduce(screen, job)
         with _stops_after_a_batch(folder, watch=not as_json and sys.stderr.isatty()) as watcher:
-            found = jobs_room.run(job, folder, watch=watcher)
+            found = jobs_room.run(job, folder, watch=watcher, curve=curve)
+        report = _report(jobs_room, job, found, folder)
         if as_json:
             print_json(summary(job, found, folder))
         else:
             tell(screen, job, found)
             screen.print(f"Written: {folder / 'values.csv'} (all values), {folder / 'run.db'}, {folder / 'run.json'}", soft_wrap=True)
+            screen.print(report, soft_wrap=True)
 
 
 @app.command()
@@ -205,6 +208,16 @@ def estimate(
 
 
 @app.command()
+def report(ledger: Annotated[Path, typer.Argument(help="run.db of a `databanzhaf value` run.", show_default=False)]) -> None:
+    """Write report.html beside a run's ledger; nothing is trained."""
+    with _one_sentence():
+        from databanzhaf import jobs as jobs_room
+
+        job, found = jobs_room.reread(ledger)
+        typer.echo(f"Written: {jobs_room.write_report(job, found, ledger.parent)}")
+
+
+@app.command()
 def margin(
     n: Annotated[int, typer.Option("--n", help="Players.")] = 200,
     tau: Annotated[float, typer.Option(help="How far apart the values of a pair lie.")] = 1.0,
@@ -263,6 +276,14 @@ def doctor(as_json: AsJson = False) -> None:
         screen = open_screen()
         for title, part in found.items():
             show_table(screen, [title, ""], [[name, text] for name, text in part.items()])
+
+
+def _report(jobs_room: Any, job: Any, found: Estimate, folder: Path) -> str:
+    """Write the report if its chart library is there; a sentence about it."""
+    try:
+        return f"Open {jobs_room.write_report(job, found, folder)} in a browser: values, suspects and how far to trust them."
+    except BackendUnavailable:
+        return "For a report to look at in a browser: pip install 'databanzhaf[report]', then databanzhaf report " + str(folder / "run.db")
 
 
 def _settings(given: dict[str, Any]) -> Settings:

@@ -52,8 +52,10 @@ def make_plan(
     r"""Run a pilot and predict.
 
     The pilot of m₀ evaluations has a median standard error s₀, which falls as the root of the evaluations: s(m) = s₀ √(m₀ / m). Its values
-    vary by the truth and by that error, so the truth varies by τ² = var(values) - mean(s₀²). Two independent runs of m evaluations then
-    correlate at about τ² / (τ² + s(m)²): the rank stability.
+    vary by the truth and by that error, so the truth varies by τ² = σ² - s₀², with σ from the median absolute deviation of the values:
+    ranks are decided among the many in the middle, not by a few extremes. Two independent runs of m evaluations then correlate at about
+    ρ = τ² / (τ² + s(m)²), and their ranks at (6 / π) arcsin(ρ / 2): the rank stability. Where τ² is less than two standard errors of σ²
+    (2.33 σ² / √n, for the normal law) the pilot cannot tell.
     """
     check_count("pilot", pilot, 10)
     if epsilon is not None:
@@ -78,7 +80,7 @@ def make_plan(
         if m is None:
             return Option(goal, None, None, None, None, None)
         s = error * np.sqrt(m0 / m)
-        agreement = signal**2 / (signal**2 + s**2) if signal > 0 else None
+        agreement = 6 / np.pi * np.arcsin(signal**2 / (signal**2 + s**2) / 2) if signal > 0 else None
         kept = bytes_of_a_prediction(job) if keeps_predictions(job, m) else 0
         return Option(goal, m, m * seconds, m * (_LEDGER_BYTES + kept), s if np.isfinite(s) else None, agreement)
 
@@ -96,10 +98,11 @@ def make_plan(
         if wanted_error > 0 and np.isfinite(error):
             options.append(option(f"std. error {wanted_error:.2g}", _whole(m0 * (error / wanted_error) ** 2)))
         goal = f"rank stability {stability:g}"
-        wanted = _whole(m0 * (error / signal) ** 2 * stability / (1 - stability)) if signal > 0 and np.isfinite(error) else None
+        rho = 2 * np.sin(np.pi * stability / 6)
+        wanted = _whole(m0 * (error / signal) ** 2 * rho / (1 - rho)) if signal > 0 and np.isfinite(error) else None
         options.append(option(goal, wanted))
         if wanted is None:
-            notes.append(f"{m0:,} evaluations cannot tell the values from noise. Try --pilot {10 * m0}, or a metric that is less coarse.")
+            notes.append(f"{m0:,} evaluations cannot tell the values from noise, and so not predict a ranking. Try --pilot {10 * m0}.")
         options.append(option("your --budget", job.settings.budget * job.repeats))
     if isinstance(notion, LeastCore):
         notes.append("The least core has no standard errors; only time can be predicted.")
@@ -127,13 +130,14 @@ def _timed(job: Job, design: Design, count: int) -> tuple[int, float]:
 
 
 def _spread(found: Estimate) -> tuple[float, float]:
-    """(median standard error, standard deviation of the true values as far as the pilot can tell)."""
+    """(median standard error, spread of the true values as far as the pilot can tell)."""
     known = np.isfinite(found.std_errors)
     if not known.any():
         return float("nan"), 0.0
-    noise = float(np.mean(found.std_errors[known] ** 2))
-    varies = float(np.var(found.values, ddof=1)) if len(found.values) > 1 else 0.0
-    return float(np.median(found.std_errors[known])), float(np.sqrt(max(varies - noise, 0.0)))
+    error = float(np.median(found.std_errors[known]))
+    deviation = 1.4826 * float(np.median(np.abs(found.values - np.median(found.values))))
+    clear = 2 * 2.33 * deviation**2 / np.sqrt(len(found.values))
+    return error, float(np.sqrt(deviation**2 - error**2)) if deviation**2 - error**2 > clear else 0.0
 
 
 def _whole(m: float) -> int:

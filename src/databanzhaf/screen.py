@@ -22,7 +22,7 @@ FEW = 200
 def open_screen(*, quiet: bool = False) -> Console:
     from rich.console import Console
 
-    return Console(highlight=False, quiet=quiet)
+    return Console(highlight=False, markup=False, quiet=quiet)
 
 
 def print_json(thing: dict[str, Any]) -> None:
@@ -51,14 +51,13 @@ def introduce(screen: Console, job: Job) -> None:
     screen.print(
         f"{job.dataset.n_players:,} {players_of(job)} to value, {len(job.dataset.y_val):,} validation rows to judge by; {kind} of "
         f"`{job.settings.target}` by {job.settings.model}, scored by {job.metric}.",
-        markup=False,
     )
     if job.metric == "probability":
         screen.print("A model's score is the mean probability that it gives to the true class.")
     if job.settings.validation is None:
         screen.print("Validation rows are held out of the table and get no value; another --seed holds out others. Rows count from 0.")
     for note in job.notes:
-        screen.print(f"Note: {note}", markup=False)
+        screen.print(f"Note: {note}")
 
 
 def summary(job: Job, found: Estimate, folder: Path) -> dict[str, Any]:

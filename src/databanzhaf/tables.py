@@ -92,10 +92,13 @@ def _read_npz(path: Path) -> pd.DataFrame:
         raise InvalidInput(
             f"an .npz table must hold X (rows, columns) and y (rows,); got {shapes}. Write it with np.savez(path, X=X, y=y)."
         )
+    shape = X.shape[1:]
     X = X.reshape(len(X), -1)
     names = arrays.get("feature_names")
     columns = [str(name) for name in names] if names is not None and len(names) == X.shape[1] else [f"x{i}" for i in range(X.shape[1])]
-    return pd.DataFrame(X, columns=columns).assign(y=y)
+    table = pd.DataFrame(X, columns=columns).assign(y=y)
+    table.attrs["shape"] = shape
+    return table
 
 
 def held_out(labels: Any, fraction: float, seed: int, *, by_class: bool) -> BoolArray:

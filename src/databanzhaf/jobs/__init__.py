@@ -2,6 +2,7 @@
 
 from databanzhaf.jobs.outputs import flagged, values_table, write_text
 from databanzhaf.jobs.preparing import Job, prepare
+from databanzhaf.jobs.reporting import write_report
 from databanzhaf.jobs.running import bytes_of_a_prediction, keeps_predictions, reread, run
 from databanzhaf.jobs.settings import Settings
 
@@ -15,5 +16,6 @@ __all__ = [
     "reread",
     "run",
     "values_table",
+    "write_report",
     "write_text",
 ]

@@ -35,6 +35,7 @@ class Job:
     labels: Any
     group_sizes: dict[Any, int] | None
     classifies: bool
+    table: pd.DataFrame
     notes: tuple[str, ...] = field(default=())
 
     @cached_property
@@ -83,7 +84,7 @@ def prepare(settings: Settings) -> Job:
     sizes = None if groups is None else dict(zip(*(part.tolist() for part in np.unique(groups, return_counts=True)), strict=True))
     rows = train.index.to_numpy().astype(np.int64)
     named_ids = None if ids is None else ids.to_numpy()[rows]
-    return Job(settings, game, dataset, rows, named_ids, y, sizes, classifies, tuple(encoder.notes))
+    return Job(settings, game, dataset, rows, named_ids, y, sizes, classifies, train, tuple(encoder.notes))
 
 
 def _check_column(table: pd.DataFrame, option: str, name: str | None, settings: Settings) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import time
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
+from databanzhaf.applications import removal_curve
 from databanzhaf.errors import DesignMismatch, InvalidInput, LedgerMismatch
 from databanzhaf.jobs.outputs import make_folder, values_table, write_record, write_text
 from databanzhaf.jobs.preparing import Job, prepare
@@ -22,7 +24,7 @@ from databanzhaf.types import Estimate
 MOST_KEPT_BYTES = 200 * 2**20
 
 
-def run(job: Job, out: Path, *, watch: Watcher | bool = False) -> Estimate:
+def run(job: Job, out: Path, *, watch: Watcher | bool = False, curve: bool = False) -> Estimate:
     """Value, with the ledger in `out`; then write values.csv and run.json there."""
     make_folder(out)
     started = time.time()
@@ -55,6 +57,8 @@ def run(job: Job, out: Path, *, watch: Watcher | bool = False) -> Estimate:
     except KeyboardInterrupt:
         write_record(job, out, {"status": "stopped"})
         raise
+    if curve:
+        _write_curve(job, found, out)
     write_text(out / "values.csv", values_table(job, found).to_csv(index=False))
     outcome = {
         "status": "finished",
@@ -68,11 +72,18 @@ def run(job: Job, out: Path, *, watch: Watcher | bool = False) -> Estimate:
     return found
 
 
-def reread(ledger: Path, *, notion: str, metric: str | None) -> tuple[Job, Estimate]:
-    """Another notion or metric from a run's ledger, without a training."""
+def _write_curve(job: Job, found: Estimate, out: Path) -> None:
+    made = removal_curve(job.game, found, repeats=3, seed=job.settings.seed, evaluator=job.evaluator())
+    stored = {"counts": made.counts.tolist(), "utility": made.utility.tolist(), "random": made.random.tolist()}
+    write_text(out / "curve.json", json.dumps(stored) + "\n")
+
+
+def reread(ledger: Path, *, notion: str | None = None, metric: str | None = None) -> tuple[Job, Estimate]:
+    """A run's values, or those of another notion or metric, from its ledger, without a training."""
     if not ledger.is_file():
         raise InvalidInput(f"there is no ledger `{ledger}`. Give the run.db that `databanzhaf value` wrote.")
     settings = Settings.read(ledger.parent)
+    notion = notion or settings.notion
     job = prepare(replace(settings, notion=notion, metric=metric or settings.metric))
     with Ledger(ledger) as store:
         if store.game.get("data") != job.game.fingerprint()["data"]:

@@ -1,0 +1,160 @@
+"""A job and its ledger → what a report shows."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from databanzhaf import trust
+from databanzhaf.applications import Curve
+from databanzhaf.jobs.outputs import flagged, values_table, write_text
+from databanzhaf.jobs.preparing import Job
+from databanzhaf.ledger import Ledger
+from databanzhaf.loop import checkpoints
+from databanzhaf.notions import Notion, named
+from databanzhaf.progress import stability
+from databanzhaf.report import Content, Series, Table, describe, render
+from databanzhaf.report.content import cell
+from databanzhaf.report.picture import data_address, is_image
+from databanzhaf.run import estimate, read_evaluations
+from databanzhaf.types import Estimate, Evaluations
+
+# Pictures of the lowest and of the highest values; more would make the page heavy.
+LOWEST_PICTURES, HIGHEST_PICTURES = 300, 50
+MOST_COLUMNS = 40
+MOST_GROUPS = 40
+
+
+def write_report(job: Job, found: Estimate, folder: Path) -> Path:
+    """Write report.html beside the ledger."""
+    with Ledger(folder / "run.db") as ledger:
+        evaluations = read_evaluations(ledger)
+        seconds = ledger.seconds()
+    path = folder / "report.html"
+    write_text(path, render(content(job, found, evaluations, seconds, folder)))
+    return path
+
+
+def content(job: Job, found: Estimate, evaluations: Evaluations, seconds: float, folder: Path) -> Content:
+    notion = named(job.settings.notion)
+    who = "rows" if job.group_sizes is None else "groups"
+    suspects = flagged(found, job.settings.flag)
+    seen = trust.examine(evaluations, notion)
+    groups = _groups(job)
+    low, high = found.interval(0.95)
+    score, metric = job.metric, "mean probability of the true class" if job.metric == "probability" else job.metric
+    return Content(
+        title=f"What the {who} of {Path(job.settings.data).name} are worth",
+        subject=f"{found.notion} values of {len(found.values):,} {who} for predicting {job.settings.target} by {job.settings.model}, "
+        f"scored by {metric} on {len(job.dataset.y_val):,} validation rows.",
+        who=who,
+        alerts=describe(found, suspects, seen, who, groups=groups),
+        names=_names(job),
+        values=found.values,
+        low=low,
+        high=high,
+        suspects=np.empty(0, np.int64) if suspects is None else suspects,
+        classes=[str(label) for label in job.labels] if job.classifies and job.group_sizes is None else None,
+        groups=groups,
+        table=_table(job, found),
+        series=_series(evaluations, notion),
+        trust=seen,
+        curve=_curve(folder),
+        facts={
+            f"{who} valued": f"{len(found.values):,}",
+            "suspects": "unknown" if suspects is None else f"{len(suspects):,}",
+            "evaluations": f"{found.n_evaluations:,}",
+            "median standard error": f"{np.median(found.std_errors):.2g}" if np.isfinite(found.std_errors).all() else "unknown",
+            "training time": f"{seconds:,.1f} s",
+            f"median score ({score})": f"{np.median(evaluations.utility):.3f}",
+        },
+        settings=_settings(folder),
+    )
+
+
+def _names(job: Job) -> list[str]:
+    if job.group_sizes is not None:
+        return [str(name) for name in job.dataset.players or ()]
+    return (
+        [f"row {row}" for row in job.rows]
+        if job.ids is None
+        else [f"{name} (row {row})" for row, name in zip(job.rows, job.ids, strict=True)]
+    )
+
+
+def _groups(job: Job) -> list[str] | None:
+    """The groups of rows, by a column that is no feature: the first that --drop names and that has few values."""
+    if job.group_sizes is not None:
+        return None
+    for name in job.settings.drop:
+        column = job.table[name]
+        if 1 < column.nunique() <= MOST_GROUPS:
+            return [str(value) for value in column.fillna("(missing)")]
+    return None
+
+
+def _table(job: Job, found: Estimate) -> Table:
+    values = values_table(job, found)
+    shape = tuple(job.table.attrs.get("shape", ()))
+    shows_pictures = is_image(shape) and job.group_sizes is None
+    own = [] if job.group_sizes is not None or shows_pictures else list(job.table.columns)
+    # The label first, and of a wide table only the first columns.
+    own = [job.settings.target, *(name for name in own if name not in (job.settings.target, job.settings.id))][:MOST_COLUMNS]
+    if job.group_sizes is not None:
+        own = []
+    columns = [*values.columns, *(str(name) for name in own)]
+    mine = [[cell(value) for value in row] for row in values.itertuples(index=False)]
+    theirs = zip(*([cell(value) for value in job.table[name]] for name in own), strict=True) if own else ([] for _ in mine)
+    rows = [[*left, *right] for left, right in zip(mine, theirs, strict=True)]
+    return Table(columns, rows, _pictures(job, found, shape) if shows_pictures else {})
+
+
+def _pictures(job: Job, found: Estimate, shape: tuple[int, ...]) -> dict[int, str]:
+    order = found.ranking()
+    pixels = job.table.drop(columns=job.settings.target).iloc[:, : int(np.prod(shape))]
+    shown = np.unique(np.concatenate([order[:LOWEST_PICTURES], order[-HIGHEST_PICTURES:]]))
+    return {int(player): data_address(pixels.iloc[int(player)].to_numpy().reshape(shape)) for player in shown}
+
+
+def _series(evaluations: Evaluations, notion: Notion) -> Series | None:
+    """Estimates at the checkpoints, from the evaluations that the ledger has."""
+    if evaluations.design.size is not None or not len(evaluations.indices):
+        return None
+    estimates = [
+        estimate(part, notion)
+        for mark in checkpoints(evaluations.design, int(evaluations.indices[-1]) + 1)
+        if len((part := evaluations.before(mark)).indices)
+    ]
+    if len(estimates) < 2:
+        return None
+    errors = [float(np.median(each.std_errors)) for each in estimates]
+    return Series(
+        [each.n_evaluations for each in estimates],
+        [error if np.isfinite(error) else None for error in errors],
+        [_finite(stability(estimates[: k + 1])) for k in range(len(estimates))],
+    )
+
+
+def _finite(number: float | None) -> float | None:
+    return number if number is not None and np.isfinite(number) else None
+
+
+def _curve(folder: Path) -> Curve | None:
+    path = folder / "curve.json"
+    if not path.is_file():
+        return None
+    stored = json.loads(path.read_text(encoding="utf-8"))
+    counts, utility, random = np.array(stored["counts"]), np.array(stored["utility"]), np.array(stored["random"])
+    return Curve(counts, utility, random, "removed", True)
+
+
+def _settings(folder: Path) -> dict[str, str]:
+    record: dict[str, Any] = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+    settings = {name: value for name, value in record["settings"].items() if value not in (None, [], "")}
+    files = {f"sha256 of {name}": digest for name, digest in record["files"].items()}
+    versions = ", ".join(f"{name} {version}" for name, version in record["versions"].items())
+    shown = {**settings, **files, "databanzhaf": record["databanzhaf"], "versions": versions}
+    return {name: ", ".join(map(str, value)) if isinstance(value, list) else str(value) for name, value in shown.items()}

@@ -1,0 +1,109 @@
+"""What a report says, as plain values; no HTML here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from databanzhaf.applications import Curve
+from databanzhaf.trust import Trust
+from databanzhaf.types import Estimate, FloatArray, IntArray
+
+# Texts of cells longer than this are cut in the page; values.csv and the user's own table have them whole.
+LONGEST_CELL = 300
+
+
+@dataclass(frozen=True)
+class Series:
+    """How a run went: evaluations so far, median standard error and rank stability at the checkpoints."""
+
+    evaluations: list[int]
+    std_error: list[float | None]
+    stability: list[float | None]
+
+
+@dataclass(frozen=True)
+class Table:
+    """One line per player: columns as the user named them, cells as text or numbers; pictures as data addresses, if there are any."""
+
+    columns: list[str]
+    rows: list[list[Any]]
+    pictures: dict[int, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class Content:
+    """Everything that the page shows."""
+
+    title: str
+    subject: str
+    who: str
+    alerts: list[str]
+    names: list[str]
+    values: FloatArray
+    low: FloatArray
+    high: FloatArray
+    suspects: IntArray
+    classes: list[str] | None
+    groups: list[str] | None
+    table: Table
+    series: Series | None
+    trust: Trust
+    curve: Curve | None
+    facts: dict[str, str]
+    settings: dict[str, str]
+
+
+def describe(found: Estimate, suspects: IntArray | None, trust: Trust, who: str, *, groups: Sequence[Any] | None = None) -> list[str]:
+    """The alerts: what to look at, in plain words, the most important first."""
+    n = len(found.values)
+    one, alerts = who.removesuffix("s"), []
+    if np.isinf(found.std_errors).any():
+        alerts.append(f"Too few evaluations say something about {int(np.isinf(found.std_errors).sum()):,} {who}. Raise the budget.")
+    elif np.isnan(found.std_errors).all():
+        alerts.append("This run has no standard errors: nobody can say how sure these values are. Repeats, or another notion, would.")
+    if suspects is not None and len(suspects):
+        verb = "is" if len(suspects) == 1 else "are"
+        alerts.append(
+            f"{len(suspects):,} of {n:,} {who} {verb} suspect: models trained with them tend to score worse on the validation rows. "
+            "Look at them first. A wrong label does that; so does a case that is rare in the validation rows."
+        )
+    elif suspects is not None:
+        alerts.append(f"No {one} is suspect: none has a value below zero beyond chance.")
+    if groups is not None and suspects is not None and len(suspects) >= 5:
+        alerts.extend(_crowded(groups, suspects))
+    if trust.split_half is not None and trust.split_half < 0.7:
+        alerts.append(
+            f"The ranking is not stable yet: two halves of the run agree at a rank correlation of {trust.split_half:.2f} only. "
+            "Raise the budget before you decide about single rows."
+        )
+    if trust.noise_share is not None and trust.noise_share > 0.5:
+        alerts.append(f"{trust.noise_share:.0%} of the differences between models is training noise. More repeats would help.")
+    return alerts
+
+
+def _crowded(groups: Sequence[Any], suspects: IntArray) -> list[str]:
+    """Groups that own far more suspects than their share: three times, and at least five."""
+    names, which = np.unique(np.asarray(groups, dtype=str), return_inverse=True)
+    share, flagged = np.bincount(which) / len(which), np.bincount(which[suspects], minlength=len(names))
+    out = []
+    for name, part, count in zip(names, share, flagged, strict=True):
+        if count >= 5 and count >= 3 * part * len(suspects):
+            out.append(f"{count} of the {len(suspects)} suspects belong to {name}, which has {part:.0%} of all.")
+    return out
+
+
+def cell(value: Any) -> Any:
+    """A cell of the user's table for the page: numbers as they are, the rest as text that is not too long."""
+    if value is None or (isinstance(value, float) and value != value):
+        return ""
+    if isinstance(value, (bool, np.bool_)):
+        return str(bool(value))
+    if isinstance(value, (int, float, np.integer, np.floating)):
+        number = value.item() if isinstance(value, np.generic) else value
+        return number if -(2**53) < number < 2**53 else str(number)
+    text = str(value)
+    return text if len(text) <= LONGEST_CELL else f"{text[:LONGEST_CELL]}… ({len(text):,} characters)"

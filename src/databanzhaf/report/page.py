@@ -1,0 +1,163 @@
+"""Content → one HTML page that needs nothing else."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+
+from databanzhaf._version import __version__
+from databanzhaf.errors import BackendUnavailable
+from databanzhaf.report.content import Content
+
+
+def render(content: Content) -> str:
+    """The page, with its styles, its script and the chart library inside."""
+    sections = [
+        _section("values", "All values, lowest first", _VALUES, _chart("sorted", f"Sorted values of all {content.who} with 95% intervals")),
+        _section("look", "What to look at", _LOOK, _TABLE.replace("{who}", content.who)),
+    ]
+    if content.classes is not None:
+        sections.append(_section("by-class", "Value by class", _BY_CLASS, _chart("classes", "Box plots of the values of each class")))
+    if content.groups is not None:
+        sections.append(_section("by-group", "Value by group", _BY_GROUP, _chart("groups", "Box plots of the values of each group")))
+    if content.series is not None:
+        sections.append(_section("run", "How the run went", _RUN, _chart("progress", "Rank stability and standard error over the run")))
+    sections.append(_section("trust", "Can I trust this?", "", _trust(content)))
+    if content.curve is not None:
+        sections.append(_section("removal-curve", "Does removing them help?", _REMOVAL, _chart("removal", "Score as rows are removed")))
+    sections.append(_section("repeat", "To repeat it", "", _facts(content.settings)))
+    alerts = "".join(f"<li>{_text(alert)}</li>" for alert in content.alerts)
+    tiles = "".join(f"<div><dt>{_text(name)}</dt><dd>{_text(value)}</dd></div>" for name, value in content.facts.items())
+    links = "".join(f'<li><a href="#{anchor}">{_text(title)}</a></li>' for anchor, title, _ in sections)
+    pieces = {
+        "title": _text(content.title),
+        "subject": _text(content.subject),
+        "version": _text(__version__),
+        "alerts": alerts,
+        "tiles": tiles,
+        "links": links,
+        "sections": "".join(body for _, _, body in sections),
+        "css": _file("page.css"),
+        "data": _json(content),
+        "script": _file("page.js"),
+        "plotly": _plotly(),
+    }
+    # In one pass: a text of the user's that looks like a place in the page stays a text.
+    return re.sub(r"\{(\w+)\}", lambda found: pieces[found[1]], _file("page.html"))
+
+
+def _text(text: Any) -> str:
+    return html.escape(str(text))
+
+
+def _file(name: str) -> str:
+    return files("databanzhaf.report").joinpath(name).read_text(encoding="utf-8")
+
+
+def _plotly() -> str:
+    try:
+        from plotly.offline import get_plotlyjs
+    except ImportError as error:
+        raise BackendUnavailable("a report needs plotly, which is not installed. Run: pip install 'databanzhaf[report]'") from error
+    return str(get_plotlyjs()).replace("</script", "<\\/script")
+
+
+def _json(content: Content) -> str:
+    """All numbers and texts of the page; no text can end the script element."""
+    series, curve = content.series, content.curve
+    data = {
+        "who": content.who,
+        "names": content.names,
+        "values": _numbers(content.values),
+        "low": _numbers(content.low),
+        "high": _numbers(content.high),
+        "order": np.argsort(content.values, kind="stable").tolist(),
+        "suspects": content.suspects.tolist(),
+        "classes": content.classes,
+        "groups": content.groups,
+        "offset": 1 if content.table.pictures else 0,
+        "table": {
+            "columns": content.table.columns,
+            "rows": [[None if isinstance(cell, float) and not np.isfinite(cell) else cell for cell in row] for row in content.table.rows],
+            "pictures": content.table.pictures,
+        },
+        "series": None
+        if series is None
+        else {"evaluations": series.evaluations, "std_error": series.std_error, "stability": series.stability},
+        "curve": None
+        if curve is None
+        else {
+            "counts": curve.counts.tolist(),
+            "utility": _numbers(curve.utility),
+            "mean": _numbers(curve.random_mean),
+            "low": _numbers(curve.random_low),
+            "high": _numbers(curve.random_high),
+        },
+    }
+    text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+
+
+def _numbers(array: Any) -> list[float | None]:
+    """Rounded to seven digits, which is more than a chart shows; null for what is not finite."""
+    return [float(f"{number:.7g}") if np.isfinite(number) else None for number in array]
+
+
+def _section(anchor: str, title: str, words: str, body: str) -> tuple[str, str, str]:
+    text = f'<p class="faint">{words}</p>' if words else ""
+    return anchor, title, f'<section aria-labelledby="{anchor}"><h2 id="{anchor}">{_text(title)}</h2>{text}{body}</section>'
+
+
+def _chart(name: str, words: str) -> str:
+    return f'<div class="chart" id="{name}" role="img" aria-label="{_text(words)}"></div>'
+
+
+def _facts(facts: dict[str, str]) -> str:
+    return '<dl class="facts">' + "".join(f"<dt>{_text(name)}</dt><dd>{_text(value)}</dd>" for name, value in facts.items()) + "</dl>"
+
+
+def _trust(content: Content) -> str:
+    trust = content.trust
+    rows = {
+        "Do two halves of the run agree?": _told(
+            trust.split_half,
+            "{:.2f}",
+            "rank correlation; above 0.9 single rows can be compared, below 0.7 only the extremes mean something",
+        ),
+        "How much is training noise?": _told(
+            trust.noise_share, "{:.0%}", "of the variance between models; --repeats 2 or more measures it"
+        ),
+        "Do rows act on their own?": _told(
+            trust.linear_share,
+            "{:.0%}",
+            "of the variance is explained by values that add up; the rest is rows that depend on each other, and noise",
+        ),
+    }
+    return _facts(rows)
+
+
+def _told(number: float | None, form: str, words: str) -> str:
+    return f"unknown ({words})" if number is None else f"{form.format(number)} {words}"
+
+
+_VALUES = "Each point is a value: how much the score of a model changes, on average, when this one joins a random part of the others."
+_LOOK = "Suspects are below zero beyond chance. Click a column to sort; type to search. Rows count from 0."
+_BY_CLASS = "Boxes hold the middle half of each class, lowest mean first."
+_BY_GROUP = "Boxes hold the middle half of each group, lowest mean first."
+_RUN = "Rank stability compares the values with those from a fifth fewer evaluations. The standard error should keep falling."
+_REMOVAL = "The score of models trained without the lowest values, beside removing at random. Above the band: removing them helps."
+
+_TABLE = """<div class="controls">
+<label>Search <input id="words" type="search" autocomplete="off"></label>
+<label>Rows per page <select id="size"><option>25</option><option>100</option><option>500</option></select></label>
+<label>Suspects only <input id="only" type="checkbox"></label>
+</div>
+<div class="scroll" tabindex="0" role="region" aria-label="Table of {who}">
+<table id="rows"><thead><tr></tr></thead><tbody></tbody></table></div>
+<div class="controls"><button type="button" id="before">Previous page</button><button type="button" id="after">Next page</button>
+<span id="count" role="status"></span></div>"""

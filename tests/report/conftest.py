@@ -1,0 +1,75 @@
+"""Real runs, and a real browser to open their reports in."""
+
+import shutil
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_diabetes, load_digits
+from typer.testing import CliRunner
+
+import databanzhaf as db
+from databanzhaf.cli import app
+
+ATTACK = "<script>window.hacked=1</script><img src=x onerror='window.hacked=1'>"
+
+
+def value(path, folder, *words):
+    done = CliRunner().invoke(app, ["value", str(path), "--out", str(folder), *words])
+    assert done.exit_code == 0, done.output
+    return folder / "report.html"
+
+
+def nasty_table(path):
+    """Cells and columns that would run or break a page: markup, quotes, right-to-left text, very long strings, places of the template."""
+    rng = np.random.default_rng(0)
+    n = 60
+    table = pd.DataFrame(
+        {"x": rng.normal(size=n), ATTACK: rng.normal(size=n), "quote\"'`": rng.choice([ATTACK, "</script>", "שלום עולם"], n)}
+    )
+    table["long"] = rng.choice(["w" * 10_000, "{data}{plotly}{script}", "\u2028\u2029 <!-- "], n)
+    table["label"] = np.where(table["x"] + rng.normal(size=n) > 0, "yes <b>", "no & 'no'")
+    table["site"] = rng.choice(["<i>north</i>", "south"], n)
+    table.to_csv(path, index=False)
+    return path
+
+
+@pytest.fixture(scope="session")
+def reports(tmp_path_factory):
+    """name → report.html of a real run."""
+    folder = tmp_path_factory.mktemp("reports")
+    suppliers = folder / "suppliers.csv"
+    suppliers.write_bytes(db.datasets.path("suppliers").read_bytes())
+    images, digits = load_digits(return_X_y=True)
+    np.savez(folder / "digits.npz", X=images[:400].reshape(-1, 8, 8), y=digits[:400])
+    rows, target = load_diabetes(return_X_y=True, as_frame=True)
+    rows.assign(progress=target).to_csv(folder / "diabetes.csv", index=False)
+    options = {
+        "rows": (suppliers, "--target", "bought", "--id", "id", "--drop", "supplier", "--budget", "600", "--curve"),
+        "groups": (suppliers, "--target", "bought", "--drop", "id", "--groups", "supplier", "--budget", "200"),
+        "images": (folder / "digits.npz", "--target", "y", "--model", "logistic", "--budget", "400"),
+        "regression": (folder / "diabetes.csv", "--target", "progress", "--model", "linear", "--budget", "400"),
+        "nasty": (nasty_table(folder / "nasty.csv"), "--target", "label", "--drop", "site", "--budget", "300"),
+        "no errors": (suppliers, "--target", "bought", "--drop", "id", "--notion", "least-core", "--budget", "200"),
+    }
+    return {name: value(path, folder / name, *words) for name, (path, *words) in options.items()}
+
+
+@pytest.fixture(scope="session")
+def browser():
+    playwright = pytest.importorskip("playwright.sync_api")
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if chromium is None:
+        pytest.skip("needs Chromium")
+    quiet = [
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-background-networking",
+        "--disable-component-update",
+        "--disable-sync",
+        "--no-first-run",
+    ]
+    with playwright.sync_playwright() as driver:
+        opened = driver.chromium.launch(executable_path=chromium, args=quiet)
+        yield opened
+        opened.close()

@@ -1,0 +1,121 @@
+"""The report in a real browser: no error, nothing overflows, sorting and search by keyboard, accessible, harmless."""
+
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.browser
+NAMES = ["rows", "groups", "images", "regression", "nasty", "no errors"]
+
+
+@pytest.fixture
+def open_page(browser, reports):
+    contexts = []
+
+    def visit(name, width=1400, scheme="light"):
+        context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
+        contexts.append(context)
+        page = context.new_page()
+        page.errors, page.asked = [], []
+        page.on("console", lambda message: page.errors.append(message.text) if message.type in ("error", "warning") else None)
+        page.on("pageerror", lambda error: page.errors.append(str(error)))
+        page.on("request", lambda request: page.asked.append(request.url))
+        page.goto(reports[name].as_uri())
+        page.wait_for_selector("html[data-ready=yes]")
+        return page
+
+    yield visit
+    for context in contexts:
+        context.close()
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(("width", "scheme"), [(1400, "light"), (390, "dark")])
+def test_opens_without_error_and_without_overflow(open_page, name, width, scheme):
+    page = open_page(name, width, scheme)
+    assert page.errors == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert page.locator("#rows tbody tr").count() > 0
+    for chart in page.locator(".chart").all():
+        assert chart.locator("svg").count() > 0
+    outside = [url for url in page.asked if not url.startswith(("file:", "data:", "blob:"))]
+    assert outside == []
+
+
+@pytest.mark.parametrize(("name", "scheme"), [*((name, "light") for name in NAMES), ("rows", "dark"), ("images", "dark")])
+def test_axe_finds_no_violation(open_page, name, scheme):
+    axe = pytest.importorskip("axe_playwright_python")
+    page = open_page(name, 1400, scheme)
+    page.evaluate((Path(axe.__file__).parent / "axe.min.js").read_text())
+    found = page.evaluate("axe.run()")
+    assert [(each["id"], each["nodes"][0]["html"][:100]) for each in found["violations"]] == []
+    assert len(found["passes"]) > 10
+
+
+def cells(page, column):
+    names = [name.removesuffix(" ▲").removesuffix(" ▼") for name in page.locator("#rows thead th").all_inner_texts()]
+    return [row.locator("td").nth(names.index(column)).inner_text() for row in page.locator("#rows tbody tr").all()]
+
+
+def test_sorting_searching_and_paging_by_keyboard(open_page):
+    page = open_page("rows")
+    if page.locator("#only").is_checked():
+        page.locator("#only").press("Space")
+    assert page.locator("#count").inner_text().startswith("210 of 210 rows, page 1 of 9")
+    assert [int(rank) for rank in cells(page, "rank")] == list(range(1, 26))
+    page.locator("#rows th button", has_text="age").press("Enter")
+    ages = [int(age) for age in cells(page, "age")]
+    assert ages == sorted(ages)
+    assert page.locator("th[aria-sort=ascending]").inner_text().startswith("age")
+    page.locator("#rows th button", has_text="age").press("Enter")
+    ages = [int(age) for age in cells(page, "age")]
+    assert ages == sorted(ages, reverse=True)
+    page.locator("#after").press("Enter")
+    assert "page 2 of 9" in page.locator("#count").inner_text()
+    page.locator("#words").focus()
+    page.keyboard.type("Basel")
+    assert set(cells(page, "city")) == {"Basel"}
+    assert "page 1" in page.locator("#count").inner_text()
+    page.locator("#words").fill("no such thing")
+    assert page.locator("#rows tbody tr").count() == 0
+
+
+def test_everything_is_reached_by_the_tab_key(open_page):
+    page = open_page("rows")
+    seen = set()
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        seen.add(page.evaluate("document.activeElement.id || document.activeElement.textContent.trim().slice(0, 20)"))
+    assert {"words", "size", "only", "rank ▲", "age"} <= seen
+
+
+def test_text_from_the_data_neither_runs_nor_breaks_the_page(open_page):
+    page = open_page("nasty")
+    if page.locator("#only").is_checked():
+        page.locator("#only").press("Space")
+    page.locator("#size").select_option("100")
+    assert page.evaluate("window.hacked") is None
+    assert page.locator("#rows tbody tr").count() == 42
+    text = page.locator("#rows").inner_text()
+    assert "<script>window.hacked=1</script>" in text
+    assert "{data}{plotly}{script}" in text
+    assert "(10,000 characters)" in text
+    assert page.locator("#rows img").count() == 0
+
+
+def test_pictures_are_shown(open_page):
+    page = open_page("images")
+    if page.locator("#only").is_checked():
+        page.locator("#only").press("Space")
+    pictures = page.locator("#rows img")
+    assert pictures.count() == 25
+    assert page.evaluate("[...document.querySelectorAll('#rows img')].every((i) => i.complete && i.naturalWidth === 8)")
+    assert pictures.first.get_attribute("alt").startswith("row ")
+
+
+def test_colours_follow_the_system(open_page):
+    page = open_page("rows")
+    light = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    page.emulate_media(color_scheme="dark")
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") != light
+    assert page.errors == []

@@ -1,0 +1,130 @@
+"""What the page says, without a browser."""
+
+import io
+import json
+import re
+import struct
+import time
+import zlib
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+import databanzhaf as db
+from databanzhaf.cli import app
+from databanzhaf.report import describe
+from databanzhaf.report.content import cell
+from databanzhaf.report.picture import data_address, is_image, png
+from databanzhaf.trust import Trust
+
+SURE = Trust(0.95, 0.1, 0.5)
+
+
+def data_of(path):
+    return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', path.read_text(), flags=re.DOTALL)[1])
+
+
+def estimated(values, errors):
+    values = np.asarray(values, dtype=float)
+    return db.Estimate(
+        values, np.broadcast_to(errors, values.shape).astype(float), np.full(len(values), 9.0), values[None], 500, "banzhaf", "reuse"
+    )
+
+
+def test_the_page_shows_the_values_of_the_run(reports):
+    data = data_of(reports["rows"])
+    table = pd.read_csv(reports["rows"].parent / "values.csv", keep_default_na=False)
+    np.testing.assert_allclose(data["values"], table["value"], rtol=1e-6)
+    assert data["suspects"] == np.flatnonzero(table["flag"] == "suspect")[np.argsort(table["value"][table["flag"] == "suspect"])].tolist()
+    source = pd.read_csv(reports["rows"].parents[1] / "suppliers.csv")
+    column = data["table"]["columns"].index("bought")
+    assert [row[column] for row in data["table"]["rows"]] == source["bought"][table["row"]].tolist()
+    assert data["groups"] == source["supplier"][table["row"]].tolist()
+    assert data["series"]["evaluations"][-1] == 600
+    assert data["curve"]["counts"][0] == 0
+
+
+def test_a_report_can_be_written_again_and_is_the_same(reports):
+    before = reports["rows"].read_bytes()
+    done = CliRunner().invoke(app, ["report", str(reports["rows"].parent / "run.db")])
+    assert done.exit_code == 0, done.output
+    assert reports["rows"].read_bytes() == before
+
+
+def test_two_thousand_rows_take_under_five_seconds_and_six_megabytes(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.normal(size=(2900, 12)).round(4), columns=[f"column {i}" for i in range(12)])
+    table.assign(city=rng.choice(["Basel", "Turin"], 2900), label=rng.integers(0, 2, 2900)).to_csv("big.csv", index=False)
+    words = ["value", "big.csv", "--target", "label", "--model", "logistic", "--budget", "300", "--out", "big"]
+    assert CliRunner().invoke(app, words).exit_code == 0
+    start = time.perf_counter()
+    assert CliRunner().invoke(app, ["report", "big/run.db"]).exit_code == 0
+    assert time.perf_counter() - start < 5
+    assert len(data_of(tmp_path / "big" / "report.html")["values"]) > 2000
+    assert (tmp_path / "big" / "report.html").stat().st_size < 6e6
+
+
+def test_without_the_chart_library_values_are_written_and_the_way_to_a_report_is_told(tmp_path, monkeypatch):
+    import sys
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(sys.modules, "plotly.offline", None)
+    CliRunner().invoke(app, ["example"])
+    done = CliRunner().invoke(app, ["value", "suppliers.csv", "--target", "bought", "--drop", "id", "--budget", "100"])
+    assert done.exit_code == 0
+    assert "pip install 'databanzhaf[report]'" in " ".join(done.stdout.split())
+    assert not list(tmp_path.rglob("*.html"))
+
+
+def test_alerts_say_what_matters_first():
+    found = estimated(np.linspace(-1, 1, 100), 0.01)
+    [alert] = describe(found, np.arange(12), SURE, "rows")
+    assert alert.startswith("12 of 100 rows are suspect")
+    assert describe(found, np.arange(1), SURE, "rows")[0].startswith("1 of 100 rows is suspect")
+    assert describe(found, np.arange(0), SURE, "groups") == ["No group is suspect: none has a value below zero beyond chance."]
+    unsure = describe(found, np.arange(3), Trust(0.4, 0.8, None), "rows")
+    assert "not stable yet" in unsure[1]
+    assert "80% of the differences" in unsure[2]
+    assert "Too few evaluations" in describe(estimated([1, 2], np.inf), np.arange(0), SURE, "rows")[0]
+    assert "no standard errors" in describe(estimated([1, 2], np.nan), None, SURE, "rows")[0]
+    groups = ["eve"] * 20 + ["ann"] * 80
+    crowded = describe(found, np.arange(12), SURE, "rows", groups=groups)
+    assert crowded[1] == "12 of the 12 suspects belong to eve, which has 20% of all."
+    spread = describe(found, np.arange(0, 100, 8), SURE, "rows", groups=groups)
+    assert len(spread) == 1
+
+
+def test_cells_of_the_users_table():
+    assert [cell(value) for value in (None, float("nan"), True, np.int64(3), 2.5, 2**70)] == ["", "", "True", 3, 2.5, str(2**70)]
+    assert cell("x" * 1000).endswith("… (1,000 characters)")
+    assert len(cell("x" * 1000)) < 350
+
+
+@pytest.mark.parametrize("shape", [(5, 7), (5, 7, 3), (5, 7, 1), (3, 5, 7), (1, 5, 7)])
+@pytest.mark.parametrize("kind", [np.uint8, np.float32])
+def test_pictures_are_png_files_that_a_reader_takes(shape, kind):
+    image = (np.random.default_rng(0).random(shape) * 255).astype(kind)
+    assert is_image(shape)
+    assert data_address(image).startswith("data:image/png;base64,iVBOR")
+    assert not is_image((28,))
+    assert not is_image((4, 5, 6))
+
+
+@pytest.mark.parametrize("shape", [(5, 7), (4, 6, 3)])
+def test_png_keeps_every_pixel(shape):
+    pixels = np.random.default_rng(0).integers(0, 256, shape).astype(np.uint8)
+    file = io.BytesIO(png(pixels))
+    assert file.read(8) == b"\x89PNG\r\n\x1a\n"
+    chunks = {}
+    while head := file.read(8):
+        size, kind = struct.unpack(">I4s", head)
+        chunks[kind] = file.read(size)
+        assert struct.unpack(">I", file.read(4))[0] == zlib.crc32(kind + chunks[kind])
+    width, height, depth, colour = struct.unpack(">IIBB", chunks[b"IHDR"][:10])
+    assert (height, width, depth, colour) == (*shape[:2], 8, 2 if len(shape) == 3 else 0)
+    lines = np.frombuffer(zlib.decompress(chunks[b"IDAT"]), np.uint8).reshape(height, -1)
+    assert not lines[:, 0].any()
+    assert np.array_equal(lines[:, 1:].reshape(shape), pixels)

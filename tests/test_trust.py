@@ -1,0 +1,63 @@
+"""What a run says about its own reliability, against games where it is known."""
+
+import numpy as np
+import pytest
+
+import databanzhaf as db
+from databanzhaf.run import read_evaluations
+from databanzhaf.trust import examine, linear_share, noise_share, split_half
+
+WORTH = np.linspace(-1, 1, 20)
+
+
+def run(utility, budget=4000, repeats=1, stochastic=False, n=20, **options):
+    ledger = db.Ledger()
+    game = db.games.Function(n, utility, stochastic=stochastic, name="known")
+    found = db.value(game, budget=budget, repeats=repeats, ledger=ledger, **options)
+    return read_evaluations(ledger), found
+
+
+def noise(keys):
+    luck = db.chance.uniform(keys, 2)
+    return np.sqrt(-2 * np.log(luck[:, 0] + 1e-300)) * np.cos(2 * np.pi * luck[:, 1])
+
+
+def test_an_additive_game_is_linear_and_its_halves_agree():
+    evaluations, found = run(lambda c: c @ WORTH, estimator="reuse")
+    assert linear_share(evaluations, found) == pytest.approx(1, abs=0.03)
+    assert split_half(evaluations, db.Banzhaf()) > 0.98
+    assert noise_share(evaluations) == 0
+
+
+def test_parity_is_not_linear_at_all():
+    evaluations, found = run(lambda c: c.sum(axis=1) % 2, estimator="reuse")
+    assert linear_share(evaluations, found) < 0.02
+    assert abs(split_half(evaluations, db.Banzhaf())) < 0.8
+
+
+@pytest.mark.parametrize("repeats", [2, 5])
+@pytest.mark.parametrize("scale", [0.3, 2.0])
+def test_the_noise_share_is_that_of_one_training_whatever_the_repeats(scale, repeats):
+    signal = float((WORTH**2).sum() / 4)
+    evaluations, _ = run(lambda c, keys: c @ WORTH + scale * noise(keys), repeats=repeats, stochastic=True, budget=3000, estimator="reuse")
+    assert noise_share(evaluations) == pytest.approx(scale**2 / (scale**2 + signal), abs=0.03)
+
+
+def test_what_is_unknown_is_none():
+    evaluations, _ = run(lambda c, keys: c @ WORTH + noise(keys), stochastic=True, budget=200, estimator="reuse")
+    assert examine(evaluations, db.Banzhaf()).noise_share is None
+    permutations, found = run(lambda c: c @ WORTH, budget=210, notion=db.Shapley(), estimator="permutation")
+    assert np.isnan(linear_share(permutations, found))
+    assert split_half(permutations, db.Shapley()) == pytest.approx(1)
+    few, _ = run(lambda c: c @ WORTH, budget=42, notion=db.Shapley(), estimator="permutation")
+    assert np.isnan(split_half(few, db.Shapley()))
+
+
+def test_halves_of_an_exact_run_are_repeats():
+    small = WORTH[:6]
+    quiet, _ = run(lambda c: c @ small, n=6)
+    assert split_half(quiet, db.Banzhaf()) == 1.0
+    loud, _ = run(lambda c, keys: c @ small + noise(keys), n=6, stochastic=True, budget=64, repeats=40)
+    assert 0.5 < split_half(loud, db.Banzhaf()) <= 1
+    once, _ = run(lambda c, keys: c @ small + noise(keys), n=6, stochastic=True, budget=64)
+    assert np.isnan(split_half(once, db.Banzhaf()))

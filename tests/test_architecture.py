@@ -12,7 +12,7 @@ GROUND = {"errors", "types", "_version"}
 ALLOWED = {
     "_version": set(),
     "errors": set(),
-    "types": {"errors"},
+    "types": {"errors", "plots", "run"},  # inside methods of Estimate, which are there for notebooks
     "chance": GROUND,
     "data": GROUND,
     "datasets": GROUND | {"chance"},
@@ -35,13 +35,15 @@ ALLOWED = {
     "models": GROUND | {"data", "games", "neighbors"},
     "trust": GROUND | {"designs", "notions", "ranking", "run"},
     "valuator": GROUND
-    | {"applications", "data", "estimators", "evaluators", "games", "ledger", "models", "notions", "run", "tables", "trust", "until"},
+    | {"applications", "data", "estimators", "evaluators", "games", "ledger", "models", "notions", "run", "tables", "trust", "until"}
+    | {"plots"},
     "jobs": GROUND
-    | {"applications", "data", "evaluators", "games", "ledger", "loop", "models", "notions", "progress", "report", "run", "tables"}
+    | {"applications", "data", "evaluators", "games", "ledger", "models", "notions", "progress", "report", "run", "tables"}
     | {"trust", "until"},
     "report": GROUND | {"applications", "trust"},
     "screen": GROUND | {"jobs"},
     "doctor": GROUND,
+    "plots": GROUND | {"applications", "progress"},
     "plan": GROUND | {"chance", "jobs", "notions", "run", "theory"},
     "cli": None,
     "__main__": None,

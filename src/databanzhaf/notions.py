@@ -170,12 +170,12 @@ class LeastCore:
 
 
 def named(text: str) -> Notion:
-    """A notion by its short name: banzhaf, weighted-banzhaf:0.3, shapley, beta:16,1, loo, least-core.
+    """A notion by its short name (banzhaf, weighted-banzhaf:0.3, shapley, beta:16,1, loo, least-core), or by its `name`.
 
     >>> named("beta:16,1")
     Beta(alpha=16.0, beta=1.0)
     """
-    kind, _, numbers = text.strip().lower().replace("_", "-").partition(":")
+    kind, _, numbers = text.strip().lower().replace("_", "-").replace("(", ":").rstrip(")").partition(":")
     plain: dict[str, Callable[[], Notion]] = {
         "banzhaf": Banzhaf,
         "shapley": Shapley,

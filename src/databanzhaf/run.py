@@ -15,8 +15,8 @@ from databanzhaf.errors import DesignMismatch, InvalidInput, LedgerMismatch, che
 from databanzhaf.estimators import Estimator
 from databanzhaf.evaluators import Local
 from databanzhaf.ledger import Ledger
-from databanzhaf.loop import Run, complete_rows
-from databanzhaf.notions import Banzhaf, LeastCore, LeaveOneOut, Notion, WeightedBanzhaf
+from databanzhaf.loop import Run, checkpoints, complete_rows
+from databanzhaf.notions import Banzhaf, LeastCore, LeaveOneOut, Notion, WeightedBanzhaf, named
 from databanzhaf.progress import Watcher
 from databanzhaf.types import Design, Estimate, Evaluations, Evaluator, Game, TwoStepGame
 from databanzhaf.until import Condition
@@ -140,6 +140,15 @@ def repeats_that_pay(design: Design, stochastic: bool, budget: int) -> int:
     Then nothing but training noise makes a value uncertain, and repeats measure it.
     """
     return 1 if design.size is None or not stochastic else int(np.clip(budget // design.size, 2, 64))
+
+
+def history(source: str | Path | Ledger | Evaluations, notion: str) -> list[Estimate]:
+    """The estimates at the checkpoints of a run, of a notion by its name; an exact run has one."""
+    evaluations = source if isinstance(source, Evaluations) else _read(source, None)
+    kind = named(notion)
+    end = int(evaluations.indices[-1]) + 1 if len(evaluations.indices) else 0
+    parts = (evaluations.before(mark) for mark in checkpoints(evaluations.design, end))
+    return [estimate(part, kind) for part in parts if len(part.indices)]
 
 
 def _check_game(game: object) -> None:

@@ -277,6 +277,30 @@ class Estimate:
         index = self.players if self.players is None or isinstance(self.players, pd.Index) else pd.Index(self.players)
         return pd.DataFrame(columns, index=index)
 
+    def plot_values(self, ax: Any = None) -> Any:
+        """All values, lowest first, with a 95% band, by matplotlib; returns the axes."""
+        from databanzhaf.plots import plot_values
+
+        return plot_values(self, ax)
+
+    def plot_intervals(self, count: int = 20, ax: Any = None) -> Any:
+        """The `count` lowest values with their 95% intervals, by matplotlib; returns the axes."""
+        from databanzhaf.plots import plot_intervals
+
+        return plot_intervals(self, count, ax)
+
+    def plot_convergence(self, ledger: Any, ax: Any = None) -> Any:
+        """Rank stability and standard error over the run in `ledger` (a path, a Ledger or Evaluations); returns the axes."""
+        from databanzhaf.plots import plot_convergence
+        from databanzhaf.run import history
+
+        return plot_convergence(history(ledger, self.notion), ax)
+
+    def _repr_html_(self) -> str:
+        from databanzhaf.plots import small_html
+
+        return small_html(self)
+
     def digits(self) -> int:
         """Decimals that show two digits of a typical standard error, or six of a typical value."""
         known = self.std_errors[np.isfinite(self.std_errors) & (self.std_errors > 0)]

@@ -98,7 +98,7 @@ class DataBanzhaf(BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any, X_val: Any = None, y_val: Any = None, groups: Any = None) -> Self:
         """Value the rows of X by validation rows, or by a part of X that is held out."""
-        index = getattr(X, "index", None) if hasattr(X, "iloc") else getattr(y, "index", None)
+        index = X.index if hasattr(X, "iloc") else y.index if hasattr(y, "iloc") else None
         X, y = self._checked(X, y, reset=True)
         if (X_val is None) != (y_val is None):
             raise InvalidInput("`X_val` and `y_val` belong together; got one of them. Pass both, or none to hold rows out.")
@@ -216,6 +216,12 @@ class DataBanzhaf(BaseEstimator):  # type: ignore[misc]
             validate_data(self, X, reset=False, skip_check_array=True)
         notion = named(self.notion) if isinstance(self.notion, str) else self.notion
         return split_half(self._evaluations, notion)
+
+    def _html_repr(self) -> str:
+        """In a notebook: the values once they are there, scikit-learn's diagram before."""
+        from databanzhaf.plots import small_html
+
+        return small_html(self.estimate_) if hasattr(self, "estimate_") else str(super()._html_repr())
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -13,13 +13,12 @@ from databanzhaf.applications import Curve
 from databanzhaf.jobs.outputs import flagged, values_table, write_text
 from databanzhaf.jobs.preparing import Job
 from databanzhaf.ledger import Ledger
-from databanzhaf.loop import checkpoints
-from databanzhaf.notions import Notion, named
+from databanzhaf.notions import named
 from databanzhaf.progress import stability
 from databanzhaf.report import Content, Series, Table, describe, render
 from databanzhaf.report.content import cell
 from databanzhaf.report.picture import data_address, is_image
-from databanzhaf.run import estimate, read_evaluations
+from databanzhaf.run import history, read_evaluations
 from databanzhaf.types import Estimate, Evaluations
 
 # Pictures of the lowest and of the highest values; more would make the page heavy.
@@ -60,7 +59,7 @@ def content(job: Job, found: Estimate, evaluations: Evaluations, seconds: float,
         classes=[str(label) for label in job.labels] if job.classifies and job.group_sizes is None else None,
         groups=groups,
         table=_table(job, found),
-        series=_series(evaluations, notion),
+        series=_series(evaluations, notion.name),
         trust=seen,
         curve=_curve(folder),
         facts={
@@ -119,15 +118,11 @@ def _pictures(job: Job, found: Estimate, shape: tuple[int, ...]) -> dict[int, st
     return {int(player): data_address(pixels.iloc[int(player)].to_numpy().reshape(shape)) for player in shown}
 
 
-def _series(evaluations: Evaluations, notion: Notion) -> Series | None:
+def _series(evaluations: Evaluations, notion: str) -> Series | None:
     """Estimates at the checkpoints, from the evaluations that the ledger has."""
     if evaluations.design.size is not None or not len(evaluations.indices):
         return None
-    estimates = [
-        estimate(part, notion)
-        for mark in checkpoints(evaluations.design, int(evaluations.indices[-1]) + 1)
-        if len((part := evaluations.before(mark)).indices)
-    ]
+    estimates = history(evaluations, notion)
     if len(estimates) < 2:
         return None
     errors = [float(np.median(each.std_errors)) for each in estimates]

@@ -39,7 +39,7 @@ ALLOWED = {
     | {"plots"},
     "jobs": GROUND
     | {"applications", "data", "evaluators", "games", "ledger", "models", "notions", "progress", "report", "run", "tables"}
-    | {"trust", "until"},
+    | {"chance", "trust", "until"},
     "report": GROUND | {"applications", "trust"},
     "screen": GROUND | {"jobs"},
     "doctor": GROUND,

@@ -271,6 +271,7 @@ BAD = {
     "task": (("value", "iris.csv", "--target", "species", "--task", "dance"), "`task` must be"),
     "budget": (("value", "iris.csv", "--target", "species", "--budget", "0"), "`budget` must be"),
     "fraction": (("value", "iris.csv", "--target", "species", "--validation-fraction", "1"), "validation_fraction"),
+    "seed": (("value", "iris.csv", "--target", "species", "--seed", "-1"), "`seed` must be"),
     "jobs": (("value", "iris.csv", "--target", "species", "--jobs", "0"), "`jobs` must be"),
     "device": (("value", "iris.csv", "--target", "species", "--device", "quantum"), "`device` must be"),
     "folder is a file": (("value", "iris.csv", "--target", "species", "--out", "iris.csv"), "Give another --out"),

@@ -148,7 +148,7 @@ def _split(table: pd.DataFrame, target: Any, classifies: bool, settings: Setting
         train, held, y, y_val = table[~chosen], table[chosen], target[~chosen], target[chosen]
     if classifies and len(np.unique(y)) < 2:
         raise InvalidInput(
-            f"the training rows have one class only, {y[0]!r}. Values compare rows by how well classes are told apart; add others."
+            f"the training rows have one class only, `{y[0]}`. Values compare rows by how well classes are told apart; add others."
         )
     return train, held, y, y_val
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from databanzhaf import chance
 from databanzhaf import until as conditions
 from databanzhaf.errors import InvalidInput, check_between, check_count
 from databanzhaf.notions import named
@@ -59,6 +60,7 @@ def check_settings(settings: Settings) -> None:
         raise InvalidInput(f"`task` must be auto, classification or regression; got {settings.task!r}. Try auto.")
     check_between("validation_fraction", settings.validation_fraction, 0, 1, "Try 0.3.")
     check_count("budget", settings.budget)
+    chance.check_seed(settings.seed)
     if settings.repeats is not None:
         check_count("repeats", settings.repeats)
     if settings.jobs != -1:

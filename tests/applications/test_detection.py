@@ -200,3 +200,8 @@ def test_where_nobody_hurts_somebody_is_flagged_no_more_often_than_the_level(bud
     seeds = 60
     wrong = sum(mislabels(db.value(game, budget=budget, seed=seed), fdr=0.05).size > 0 for seed in range(seeds))
     assert wrong / seeds <= most + 4 * np.sqrt(most * (1 - most) / seeds)
+
+
+def test_rounding_below_zero_is_no_suspicion():
+    assert mislabels(estimated([-1e-17, 0.5, -2e-13, 1.0]), fdr=0.05).size == 0
+    assert mislabels(estimated([-1e-9, 0.5]), fdr=0.05).tolist() == [0]

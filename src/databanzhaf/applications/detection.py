@@ -112,7 +112,8 @@ def _p_values(estimate: Estimate) -> FloatArray:
             f"`fdr` needs every player's standard error; got {unknown.size} unknown (NaN), the first of player {unknown[0]}. "
             "Run value(game, repeats=2), or use another rule, such as fraction=0.1."
         )
-    p = np.where((errors == 0) & (values < 0), 0.0, 1.0)
+    # An exact value that is zero but for rounding is not below it.
+    p = np.where((errors == 0) & (values < -1e-12 * max(1.0, float(np.abs(values).max()))), 0.0, 1.0)
     p[measured] = t.cdf(values[measured] / errors[measured], freedom[measured])
     # A coin that decided m times who is in cannot say more than 2^-m; Student's law does, for a handful of evaluations.
     coalitions = estimate.n_evaluations / max(1, len(estimate.values_by_repeat))

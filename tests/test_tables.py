@@ -138,3 +138,16 @@ def test_a_share_of_each_class_is_held_out_and_every_class_stays():
     assert held_out(np.arange(2), 0.9, 0, by_class=False).sum() == 1
     picked = np.mean([held_out(np.zeros(10), 0.3, seed, by_class=True) for seed in range(2000)], axis=0)
     assert np.abs(picked - 0.3).max() < 4 * np.sqrt(0.3 * 0.7 / 2000)
+
+
+def test_rows_are_known_by_their_place_whatever_index_was_stored(tmp_path):
+    shuffled = FRAME.sample(frac=1, random_state=0)
+    shuffled.to_parquet(tmp_path / "t.parquet")
+    assert read_table(tmp_path / "t.parquet").index.tolist() == [0, 1, 2]
+    assert read_table(tmp_path / "t.parquet")["label"].tolist() == shuffled["label"].tolist()
+
+
+@pytest.mark.filterwarnings("ignore::pandas.errors.ParserWarning")
+def test_a_comma_at_the_end_of_lines_shifts_no_column(tmp_path):
+    (tmp_path / "t.csv").write_text("y,a\np,1,\nq,2,\n")
+    assert read_table(tmp_path / "t.csv")["y"].tolist() == ["p", "q"]

@@ -49,7 +49,9 @@ def _read_delimited(path: Path, encoding: str, separator: str) -> pd.DataFrame:
         raise InvalidInput(f"`{path}` is empty. Give a table with a header line and data rows.")
     try:
         # utf-8-sig also reads a file without the byte order mark that some spreadsheets write.
-        return pd.read_csv(path, sep=separator, encoding="utf-8-sig" if encoding == "utf-8" else encoding, low_memory=False)
+        return pd.read_csv(
+            path, sep=separator, encoding="utf-8-sig" if encoding == "utf-8" else encoding, low_memory=False, index_col=False
+        )
     except UnicodeDecodeError as error:
         raise InvalidInput(
             f"`{path}` is not {encoding} text (byte {error.start}: 0x{error.object[error.start]:02x}). "
@@ -65,7 +67,8 @@ def _read_parquet(path: Path) -> pd.DataFrame:
     import pandas as pd
 
     try:
-        return pd.read_parquet(path)
+        # Rows are known by their place; an index that was stored (shuffled, filtered, dates) would be taken for it.
+        return pd.read_parquet(path).reset_index(drop=True)
     except ImportError as error:
         raise BackendUnavailable(
             "reading Parquet needs pyarrow, which is not installed. Run: pip install 'databanzhaf[parquet]'"

@@ -271,6 +271,8 @@ BAD = {
     "task": (("value", "iris.csv", "--target", "species", "--task", "dance"), "`task` must be"),
     "budget": (("value", "iris.csv", "--target", "species", "--budget", "0"), "`budget` must be"),
     "fraction": (("value", "iris.csv", "--target", "species", "--validation-fraction", "1"), "validation_fraction"),
+    "flag that is no share": (("value", "iris.csv", "--target", "species", "--flag", "fdr:7"), "`flag fdr` must be"),
+    "flag that is no number": (("value", "iris.csv", "--target", "species", "--flag", "below:x"), "`flag below` must be"),
     "seed": (("value", "iris.csv", "--target", "species", "--seed", "-1"), "`seed` must be"),
     "jobs": (("value", "iris.csv", "--target", "species", "--jobs", "0"), "`jobs` must be"),
     "device": (("value", "iris.csv", "--target", "species", "--device", "quantum"), "`device` must be"),

@@ -109,7 +109,11 @@ def tell(screen: Console, job: Job, found: Estimate) -> None:
     if not len(suspects):
         screen.print(f"No {who.removesuffix('s')} is flagged by {job.settings.flag}; the lowest values may still be worth a look.")
         return
-    rule = "below zero beyond chance" if job.settings.flag.startswith("fdr") else f"flagged by {job.settings.flag}"
+    rule = (
+        "below zero beyond chance, judged by these validation rows"
+        if job.settings.flag.startswith("fdr")
+        else f"flagged by {job.settings.flag}"
+    )
     verb = "is" if len(suspects) == 1 else "are"
     screen.print(
         f"{len(suspects):,} of {len(table):,} {who} {verb} {rule}: models trained with them tend to score worse. Look at them first; "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -75,10 +76,7 @@ def condition(text: str | None) -> Condition | None:
     found: Condition | None = None
     for part in (text or "").split(",") if text else []:
         kind, _, number = part.strip().partition(":")
-        try:
-            amount = float(number) if number else None
-        except ValueError:
-            amount = float("nan")
+        amount = _number(number) if number else None
         if kind == "stable":
             one: Condition = conditions.ranking_stable(0.99 if amount is None else amount)
         elif kind == "precise" and amount is not None:
@@ -93,12 +91,18 @@ def condition(text: str | None) -> Condition | None:
 
 def flag_rule(text: str) -> dict[str, Any]:
     kind, _, number = text.partition(":")
-    names = {"fdr": "fdr", "lowest": "fraction", "below": "threshold"}
+    names = {"fdr": ("fdr", 0, 1), "lowest": ("fraction", 0, 1), "below": ("threshold", -math.inf, math.inf)}
     if text == "cluster":
         return {"rule": "cluster"}
+    if kind not in names:
+        raise InvalidInput(f"`flag` must be fdr:0.05, lowest:0.1, below:0 or cluster; got {text!r}. Try fdr:0.05.")
+    name, low, high = names[kind]
+    return {name: check_between(f"flag {kind}", _number(number), low, high, "Try fdr:0.05, lowest:0.1 or below:0.")}
+
+
+def _number(text: str) -> float:
+    """A number, or NaN, which every check refuses."""
     try:
-        if kind in names:
-            return {names[kind]: float(number)}
+        return float(text)
     except ValueError:
-        pass
-    raise InvalidInput(f"`flag` must be fdr:0.05, lowest:0.1, below:0 or cluster; got {text!r}. Try fdr:0.05.")
+        return math.nan

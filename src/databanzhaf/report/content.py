@@ -69,10 +69,11 @@ def describe(found: Estimate, suspects: IntArray | None, trust: Trust, who: str,
         verb = "is" if len(suspects) == 1 else "are"
         alerts.append(
             f"{len(suspects):,} of {n:,} {who} {verb} suspect: models trained with them tend to score worse on the validation rows. "
-            "Look at them first. A wrong label does that; so does a case that is rare in the validation rows."
+            "Look at them first. A wrong label does that; so does a case that is rare in the validation rows. "
+            "Other validation rows may name others."
         )
     elif suspects is not None:
-        alerts.append(f"No {one} is suspect: none has a value below zero beyond chance.")
+        alerts.append(f"No {one} is suspect: none has a value below zero beyond chance, judged by these validation rows.")
     if groups is not None and suspects is not None and len(suspects) >= 5:
         alerts.extend(_crowded(groups, suspects))
     if trust.split_half is not None and trust.split_half < 0.7:

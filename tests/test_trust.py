@@ -61,3 +61,9 @@ def test_halves_of_an_exact_run_are_repeats():
     assert 0.5 < split_half(loud, db.Banzhaf()) <= 1
     once, _ = run(lambda c, keys: c @ small + noise(keys), n=6, stochastic=True, budget=64)
     assert np.isnan(split_half(once, db.Banzhaf()))
+
+
+def test_the_linear_share_is_the_signals_part_of_the_variance():
+    signal = float((WORTH**2).sum() / 4)
+    evaluations, found = run(lambda c, keys: c @ WORTH + np.sqrt(signal) * noise(keys), stochastic=True, estimator="reuse")
+    assert linear_share(evaluations, found) == pytest.approx(0.5, abs=0.05)

@@ -336,3 +336,35 @@ db.value(db.games.Function(50, lambda c: c.mean(axis=1), name="m"), budget=300_0
     assert process.returncode == 0
     assert seen == sorted(seen)
     assert db.estimate(path).n_evaluations == 300_000
+
+
+def test_a_ledger_without_evaluations_belongs_to_nobody(path):
+    """A run that failed at its first evaluation, or was refused, leaves no claim."""
+    failing = db.games.Function(3, lambda coalitions: 1 / 0)
+    with pytest.raises(db.EvaluationFailed):
+        db.value(failing, budget=4, estimator="reuse", ledger=path)
+    game = db.games.Table(np.arange(8.0))
+    with db.Ledger(path, keep="utilities") as ledger:
+        assert ledger.is_new
+        assert db.value(game, ledger=ledger).n_evaluations == 8
+        assert not ledger.is_new
+    with pytest.raises(db.LedgerMismatch):
+        db.value(failing, budget=4, estimator="reuse", ledger=path)
+
+
+def test_a_refused_call_leaves_no_file(path):
+    with pytest.raises(db.InvalidInput):
+        db.value(db.games.Table(np.arange(8.0)), budget=10**12, estimator="reuse", ledger=path)
+    assert not path.exists()
+
+
+def test_auto_goes_on_with_the_design_that_the_ledger_has(path):
+    """Though all coalitions would now fit in the budget, or no longer do."""
+    game, _ = noisy_additive(4)
+    assert db.value(game, budget=10, ledger=path).estimator == "reuse"
+    more = db.value(game, budget=40, ledger=path)
+    assert (more.estimator, more.n_evaluations) == ("reuse", 40)
+    assert np.array_equal(more.values, db.value(game, budget=40, estimator="reuse").values)
+    other = path.with_name("exact.db")
+    assert db.value(game, budget=16, ledger=other).estimator == "exact"
+    assert db.value(game, budget=10, ledger=other).estimator == "exact"

@@ -195,6 +195,7 @@ def test_noise_floor():
         lambda: theory.samples_needed(0, 0.1, 0.1),
         lambda: theory.samples_needed(5, 0, 0.1),
         lambda: theory.samples_needed(5, 0.1, 1),
+        lambda: theory.samples_needed(5, 1e-200, 0.1),
         lambda: theory.samples_needed(5, 0.1, 0.1, norm="l1"),
         lambda: theory.samples_needed(5, 0.1, 0.1, estimator="permutation"),
         lambda: theory.error_bound(5, 0, 0.1),

@@ -160,6 +160,25 @@ def test_worker_count_changes_nothing():
         assert np.array_equal(one, two, equal_nan=True)
 
 
+def test_numbers_as_column_names_and_nullable_labels():
+    plain = db.DataBanzhaf(budget=30).fit(X, Y).values_
+    table = pd.DataFrame(X)
+    assert np.array_equal(db.DataBanzhaf(budget=30, n_jobs=None).fit(table, pd.Series(Y, dtype="Int64")).values_, plain, equal_nan=True)
+
+
+def test_until_samples_few_groups_once_each():
+    found = db.DataBanzhaf("logistic", budget=300, until=db.until.ranking_stable(0.9999)).fit(X, Y, groups=np.arange(len(Y)) % 4)
+    assert found.estimate_.n_evaluations <= 300
+    assert found.estimate_.estimator == "reuse"
+
+
+@pytest.mark.parametrize("estimator", ["forest", "knn", "mlp", "logistic"])
+def test_log_loss_where_the_validation_rows_lack_a_class(estimator):
+    train, seen = np.arange(len(Y)) % 2 == 0, (np.arange(len(Y)) % 2 == 1) & (Y.max() != Y)
+    found = db.DataBanzhaf(estimator, budget=20, metric="log_loss").fit(X[train], Y[train], X[seen], Y[seen])
+    assert np.isfinite(found.values_).all()
+
+
 @pytest.mark.parametrize(
     ("fit", "words"),
     [
@@ -172,6 +191,15 @@ def test_worker_count_changes_nothing():
         (lambda: db.DataBanzhaf(budget=9, validation_fraction=1.5).fit(X, Y), "validation_fraction"),
         (lambda: db.DataBanzhaf(budget=9).fit(X, Y, X[:5, :4], Y[:5]), "features"),
         (lambda: db.DataBanzhaf("mlp", budget=9, metric=len).fit(X, Y), "must be a name"),
+        (lambda: db.DataBanzhaf(LogisticRegression, budget=9).fit(X, Y), "Add the brackets"),
+        (lambda: db.DataBanzhaf(lambda: 1 / 0, budget=9).fit(X, Y), "ZeroDivisionError"),
+        (lambda: db.DataBanzhaf(budget=9).fit(X, Y, groups=["a", "b"]), "`groups` must name"),
+        (lambda: db.DataBanzhaf(budget=9).fit(X, np.zeros(len(Y), int)), "one class only"),
+        (lambda: db.DataBanzhaf(budget=9).fit(pd.DataFrame(X), np.array(["a", 1] * 75, dtype=object)[: len(Y)]), "got a mixture"),
+        (lambda: db.DataBanzhaf(budget=9).fit(pd.DataFrame(X), pd.Series(Y)[::-1]), "in one order"),
+        (lambda: db.DataBanzhaf(budget=9).fit(pd.DataFrame(X), np.column_stack([Y, Y])), "one label for each row"),
+        (lambda: db.DataBanzhaf(budget=9, n_jobs=0).fit(X, Y), "`n_jobs`"),
+        (lambda: db.DataBanzhaf("forest", budget=9, metric="r2").fit(X, Y), "is for numbers"),
     ],
 )
 def test_bad_input_gets_one_sentence(fit, words):

@@ -1,5 +1,5 @@
 """`python -m databanzhaf`."""
 
-from databanzhaf.cli import app
+from databanzhaf.cli import run
 
-app(prog_name="databanzhaf")
+run()

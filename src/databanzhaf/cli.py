@@ -21,7 +21,9 @@ from databanzhaf.screen import (
     duration,
     in_bytes,
     introduce,
+    only_json,
     open_screen,
+    patient_streams,
     players_of,
     print_json,
     show_table,
@@ -42,7 +44,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-BAD_INPUT, INTERRUPTED = 2, 130
+BAD_INPUT, INTERRUPTED, TERMINATED = 2, 130, 143
 
 Data = Annotated[Path, typer.Argument(help="Training table: .csv, .tsv, .parquet or .npz (X, y).", show_default=False)]
 Target = Annotated[str, typer.Option(help="Column to predict (y in an .npz).", show_default=False)]
@@ -60,6 +62,7 @@ Budget = Annotated[int, typer.Option(help="Coalitions to train on; a larger one 
 Repeats = Annotated[int | None, typer.Option(help="Trainings of each coalition; 1, or more where all coalitions are known.")]
 Until = Annotated[str | None, typer.Option(help="Stop early: stable, stable:0.95, precise:0.01 or minutes:10; join with commas.")]
 Flag = Annotated[str, typer.Option(help="Who is a suspect: fdr:0.05, lowest:0.1, below:0 or cluster.")]
+Keep = Annotated[str, typer.Option(help="Of each model: predictions (the metric can change later), scores, or auto: predictions if small.")]
 Jobs = Annotated[int, typer.Option(help="Processes or threads; -1 is one for each core. Values do not depend on it.")]
 Device = Annotated[str, typer.Option(help="auto, cpu or cuda.")]
 Seed = Annotated[int, typer.Option(help="Decides the rows held out, every coalition and every training.")]
@@ -93,6 +96,7 @@ def value(
     repeats: Repeats = None,
     until: Until = None,
     flag: Flag = "fdr:0.05",
+    keep: Keep = "auto",
     jobs: Jobs = -1,
     device: Device = "auto",
     seed: Seed = 0,
@@ -103,7 +107,7 @@ def value(
     as_json: AsJson = False,
 ) -> None:
     """Give every training row (or group of rows) a value. The same command again goes on where it stopped."""
-    with _one_sentence():
+    with _one_sentence(), only_json(as_json) as answer:
         from databanzhaf import jobs as jobs_room
 
         settings = _settings(locals())
@@ -115,7 +119,7 @@ def value(
             found = jobs_room.run(job, folder, watch=watcher, curve=curve)
         report = _report(jobs_room, job, found, folder)
         if as_json:
-            print_json(summary(job, found, folder))
+            answer(summary(job, found, folder))
         else:
             tell(screen, job, found)
             screen.print(f"Written: {folder / 'values.csv'} (all values), {folder / 'run.db'}, {folder / 'run.json'}", soft_wrap=True)
@@ -138,6 +142,7 @@ def plan(
     estimator: How = "auto",
     budget: Budget = 5000,
     repeats: Repeats = None,
+    keep: Keep = "auto",
     jobs: Jobs = -1,
     device: Device = "auto",
     seed: Seed = 0,
@@ -151,14 +156,14 @@ def plan(
     as_json: AsJson = False,
 ) -> None:
     """Before paying: a pilot on this data, then evaluations, time, disk and memory for each goal."""
-    with _one_sentence():
+    with _one_sentence(), only_json(as_json) as answer:
         from databanzhaf.jobs import prepare
         from databanzhaf.plan import make_plan
 
         job = prepare(_settings(locals()))
         made = make_plan(job, pilot=pilot, epsilon=epsilon, delta=delta, std_error=std_error, stability=stability)
         if as_json:
-            print_json(asdict(made))
+            answer(asdict(made))
             return
         screen = open_screen()
         memory = "" if made.memory_bytes is None else f" Memory: {in_bytes(made.memory_bytes)}, whatever the number of evaluations."
@@ -192,15 +197,16 @@ def estimate(
     as_json: AsJson = False,
 ) -> None:
     """Another notion or metric from the same run; nothing is trained."""
-    with _one_sentence():
+    with _one_sentence(), only_json(as_json) as answer:
         from databanzhaf import jobs as jobs_room
 
         job, found = jobs_room.reread(ledger, notion=notion, metric=metric)
         name = "-".join(["values", *re.findall(r"[\w.]+", found.notion), *([metric] if metric else [])])
         path = out or ledger.parent / f"{name}.csv"
+        jobs_room.check_not_ours(path, [ledger, ledger.parent / "run.json", job.settings.data, job.settings.validation])
         jobs_room.write_text(path, jobs_room.values_table(job, found).to_csv(index=False))
         if as_json:
-            print_json({**summary(job, found, ledger.parent), "values": str(path)})
+            answer({**summary(job, found, ledger.parent), "values": str(path)})
         else:
             screen = open_screen()
             tell(screen, job, found)
@@ -310,9 +316,6 @@ def _one_sentence() -> Iterator[None]:
     except MemoryError as error:
         typer.echo("databanzhaf: there is not enough memory. Give fewer rows or columns, or --jobs 1.", err=True)
         raise typer.Exit(BAD_INPUT) from error
-    except BrokenPipeError:
-        sys.stderr.close()
-        raise typer.Exit(0) from None
 
 
 @contextmanager
@@ -320,13 +323,13 @@ def _stops_after_a_batch(folder: Path, *, watch: bool) -> Iterator[Any]:
     """Ctrl-C lets the batch in flight end and be kept, then says how to go on; a second one stops at once."""
     from databanzhaf.progress import Bar
 
-    bar, asked, standing = Bar(), False, [0, 0]
+    bar, asked, standing = Bar(), 0, [0, 0]
 
     def note(number: int, frame: Any) -> None:
         nonlocal asked
         if asked:
             raise KeyboardInterrupt
-        asked = True
+        asked = number
         typer.echo("\nStopping after this batch; Ctrl-C again stops at once.", err=True)
 
     def watcher(done: int, total: int, estimates: Sequence[Estimate]) -> None:
@@ -336,7 +339,7 @@ def _stops_after_a_batch(folder: Path, *, watch: bool) -> Iterator[Any]:
         if asked:
             raise KeyboardInterrupt
 
-    before = signal.signal(signal.SIGINT, note)
+    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield watcher
     except KeyboardInterrupt:
@@ -347,11 +350,18 @@ def _stops_after_a_batch(folder: Path, *, watch: bool) -> Iterator[Any]:
             f"`databanzhaf estimate {folder / 'run.db'}` reads the values so far.",
             err=True,
         )
-        raise typer.Exit(INTERRUPTED) from None
+        raise typer.Exit(TERMINATED if asked == signal.SIGTERM else INTERRUPTED) from None
     finally:
         bar.close()
-        signal.signal(signal.SIGINT, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def run() -> None:
+    """What the command `databanzhaf` runs."""
+    patient_streams()
+    app(prog_name="databanzhaf")
 
 
 if __name__ == "__main__":
-    app()
+    run()

@@ -47,8 +47,7 @@ class Dataset:
                 f"`X` and `X_val` must have the same columns in one order; got {list(self.X.columns)[:6]} and "
                 f"{list(self.X_val.columns)[:6]}. Reorder with X_val[X.columns]."
             )
-        if _has_index(X) and _has_index(y) and _shuffled(X.index, y.index):
-            raise InvalidInput("`X` and `y` must have their rows in one order; got the same index in another. Align with y.loc[X.index].")
+        check_one_order(X, y)
         self._group_of_row: IntArray | None = None
         self.players: Labels | None = X.index if _is_frame(X) else y.index if _has_index(y) else None
         if groups is not None:
@@ -90,6 +89,11 @@ class Dataset:
         players = "" if self._group_of_row is None else f", {self.n_players} groups"
         columns = " x ".join(map(str, self.X.shape[1:])) or "1 text"
         return f"Dataset({self.n_rows} rows x {columns} columns{players}, {len(self.y_val)} validation rows)"
+
+
+def check_one_order(X: Any, y: Any) -> None:
+    if _has_index(X) and _has_index(y) and _shuffled(X.index, y.index):
+        raise InvalidInput("`X` and `y` must have their rows in one order; got the same index in another. Align with y.loc[X.index].")
 
 
 def _is_frame(table: Any) -> bool:

@@ -35,11 +35,11 @@ if TYPE_CHECKING:
     from filelock import BaseFileLock
 
 _SCHEMA = """
-CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE evaluations (
+CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS evaluations (
     idx INTEGER, rep INTEGER, utility REAL NOT NULL, seconds REAL NOT NULL, PRIMARY KEY (idx, rep)
 ) WITHOUT ROWID;
-CREATE TABLE outcomes (idx INTEGER, rep INTEGER, outcome BLOB NOT NULL, PRIMARY KEY (idx, rep));
+CREATE TABLE IF NOT EXISTS outcomes (idx INTEGER, rep INTEGER, outcome BLOB NOT NULL, PRIMARY KEY (idx, rep));
 """
 _APPLICATION_ID = 0x44425A46  # "DBZF"
 _FORMAT = 1
@@ -64,6 +64,7 @@ class Ledger:
             raise InvalidInput(f"`ledger` must be a path or a Ledger; got {path!r}. Pass a file name such as 'run.db'.")
         self.path = None if path in (None, ":memory:") else Path(path)
         self._asked_keep = keep
+        self._made_here = self.path is not None and not self.path.exists()
         self._lock: BaseFileLock | None = None
         with self._translated():
             self._connection = self._connect()
@@ -92,7 +93,7 @@ class Ledger:
             raise LedgerFailed(f"`{self.path}` is a SQLite file, but not a ledger. Give another path.")
         if version != _FORMAT:
             raise LedgerFailed(f"`{self.path}` has ledger format {version}; this version reads {_FORMAT}. Upgrade databanzhaf.")
-        if self._asked_keep not in (None, self.keep):
+        if not self.is_new and self._asked_keep not in (None, self.keep):
             raise LedgerMismatch(
                 f"the ledger `{self.path}` keeps {self.keep}, but keep={self._asked_keep!r} was asked for. "
                 "Leave `keep` out, or give another path."
@@ -134,6 +135,9 @@ class Ledger:
             raise LedgerFailed(f"`{self.path}.lock` cannot be written ({error}). Check the folder's permissions.") from error
         self._lock = lock
         with self._translated():
+            if not self.path.exists():  # whoever made it left it empty and took it away
+                self._connection.close()
+                self._connection = self._connect()
             self._connection.execute("PRAGMA journal_mode = WAL")
 
     @contextmanager
@@ -162,12 +166,16 @@ class Ledger:
 
     @property
     def is_new(self) -> bool:
-        """Whether no run has been bound to it yet."""
-        return self._fact("design") is None
+        """Whether it holds no evaluation yet. Then it belongs to no run, and the next may bind it."""
+        if self._fact("design") is None:
+            return True
+        with self._translated():
+            return self._connection.execute("SELECT 1 FROM evaluations LIMIT 1").fetchone() is None
 
     @property
     def keep(self) -> str:
-        return str(self._fact("keep") or self._asked_keep or "utilities")
+        stored = self._fact("keep")
+        return str(self._asked_keep or stored or "utilities") if self.is_new else str(stored)
 
     @property
     def game(self) -> dict[str, str]:
@@ -204,6 +212,7 @@ class Ledger:
             with self._transaction() as connection:
                 for statement in _SCHEMA.strip().split(";\n"):
                     connection.execute(statement)
+                connection.execute("DELETE FROM facts")
                 connection.executemany("INSERT INTO facts VALUES (?, ?)", [(k, json.dumps(v)) for k, v in facts.items()])
                 connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
                 connection.execute(f"PRAGMA user_version = {_FORMAT}")
@@ -284,8 +293,10 @@ class Ledger:
         return float(total)
 
     def close(self) -> None:
-        """Close the file; what was appended is on disk already."""
+        """Close the file; what was appended is on disk already. A file that was made here and stayed empty goes."""
         self._connection.close()
+        if self._made_here and self.path is not None and self.path.exists() and not self.path.stat().st_size:
+            self.path.unlink()
         if self._lock is not None:
             self._lock.release()
             self._lock = None

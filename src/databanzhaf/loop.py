@@ -51,8 +51,8 @@ class Run:
         smallest = size = evaluator.workers * (self.game.call_size or 1)
         with ExitStack() as stack:
             stack.push(self._note_what_is_kept)
-            evaluate = stack.enter_context(evaluator.session(self.game, keep))
             show = self._watched(stack, progress, own_checkpoints=until is None)
+            evaluate = stack.enter_context(evaluator.session(self.game, keep))
             for end in [self.total] if until is None else checkpoints(self.design, self.total):
                 while len(pairs := self._missing(end)):
                     calls = self._calls(pairs)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import sys
+import warnings
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -19,6 +20,8 @@ from databanzhaf.types import Game
 
 NETWORKS = ("mlp", "logistic", "linear")
 ESTIMATORS = ("forest", "boosting", "knn")
+# How scikit-learn's scorers of regressions begin; some would take class numbers for amounts.
+_FOR_NUMBERS = ("r2", "explained_variance", "max_error", "d2_absolute", "neg_mean", "neg_root", "neg_median")
 _LEARNER_METRICS = {
     "log_loss": "neg_log_loss",
     "mse": "neg_mean_squared_error",
@@ -70,11 +73,16 @@ def _make(model: Any, dataset: Dataset, classifies: bool, metric: Any, threads: 
         model = _estimator(model, classifies)
     if inspect.isclass(model) or (callable(model) and not hasattr(model, "fit")):
         make = _ready(model, dataset, classifies)
-        made = make()
+        try:
+            made = make()
+        except (Exception, SystemExit) as error:
+            raise InvalidInput(f"the model's factory {_name(model)} failed ({type(error).__name__}: {error}). Mend it.") from error
         if not hasattr(made, "fit"):
             return _module(make, made, dataset, classifies, metric, device)
         model = made
-    return Learner(model, dataset, named_metric(metric, dataset, network=False) if isinstance(metric, str) else metric)
+    game = Learner(model, dataset, named_metric(metric, dataset, network=False) if isinstance(metric, str) else metric)
+    _try_metric(game)
+    return game
 
 
 def _network(model: str, dataset: Dataset, classifies: bool, metric: Any, threads: int | None, device: str) -> Game:
@@ -86,7 +94,40 @@ def _network(model: str, dataset: Dataset, classifies: bool, metric: Any, thread
         raise InvalidInput(f'the metric of "{model}" must be a name; got {metric!r:.60}. Pass a scikit-learn estimator to use a scorer.')
     hidden = (100,) if model == "mlp" else ()
     loss = "cross_entropy" if classifies else "squared"
-    return Network(dataset, hidden, loss=loss, score=named_metric(metric, dataset, network=True), threads=threads, device=device)
+    score = named_metric(metric, dataset, network=True)
+    game = Network(dataset, hidden, loss=loss, score=score, threads=threads, device=device)
+    _try_metric(game)
+    return game
+
+
+def _try_metric(game: Any) -> None:
+    """Score a model that knows nothing, so that a metric that cannot score these rows is found before any training."""
+    name = game.fingerprint()["metric"]
+    if game.classifies and name.startswith(_FOR_NUMBERS):
+        raise InvalidInput(f"the metric {name} is for numbers, and the target has classes. Try probability or accuracy.")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            score = game.score(_know_nothing(game).pack())
+    except InvalidInput:
+        raise
+    except Exception as error:
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
+        raise InvalidInput(f"the metric {name} cannot score the validation rows ({reason}). Choose another metric.") from error
+    if not np.isfinite(score):
+        raise InvalidInput(f"the metric {name} is {score} on the validation rows for a model that knows nothing. Choose another metric.")
+
+
+def _know_nothing(game: Any) -> Any:
+    """The answers of a model that gives every class one probability, or the mean target."""
+    from databanzhaf.games.answers import ClassifierAnswers, RegressorAnswers
+
+    n, classes = len(game.dataset.y_val), game.classes
+    if not game.classifies:
+        return RegressorAnswers({"predict": np.full(n, float(np.mean(game.dataset.y)))})
+    even = np.full((n, len(classes)), 1 / len(classes))
+    decision = np.zeros(n) if len(classes) == 2 else np.zeros((n, len(classes)))
+    return ClassifierAnswers({"predict": np.full(n, classes[0]), "predict_proba": even, "decision_function": decision}, classes)
 
 
 def _module(make: Callable[..., Any], made: Any, dataset: Dataset, classifies: bool, metric: Any, device: str) -> Game:
@@ -102,7 +143,9 @@ def _module(make: Callable[..., Any], made: Any, dataset: Dataset, classifies: b
 
     loss = "cross_entropy" if classifies else "squared"
     score = named_metric(metric, dataset, network=True) if isinstance(metric, str) else metric
-    return Module(make, dataset, loss=loss, score=score, device=device)
+    game = Module(make, dataset, loss=loss, score=score, device=device)
+    _try_metric(game)
+    return game
 
 
 def _ready(make: Callable[..., Any], dataset: Dataset, classifies: bool) -> Callable[[], Any]:
@@ -115,10 +158,14 @@ def _ready(make: Callable[..., Any], dataset: Dataset, classifies: bool) -> Call
         return partial(make, int(dataset.X.shape[1]), len(np.unique(dataset.y)) if classifies else 1)
     if needed:
         raise InvalidInput(
-            f"a model's factory must take nothing, or (columns, outputs); {getattr(make, '__name__', make)!r} needs {len(needed)} "
+            f"a model's factory must take nothing, or (columns, outputs); {_name(make)} needs {len(needed)} "
             "arguments. Wrap it in a function."
         )
     return make
+
+
+def _name(make: Any) -> str:
+    return f"`{getattr(make, '__name__', make)}`"
 
 
 def _imported(model: str) -> Any:
@@ -130,8 +177,10 @@ def _imported(model: str) -> Any:
         found: Any = importlib.import_module(module)
         for part in name.split("."):
             found = getattr(found, part)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise InvalidInput(f"the model `{model}` cannot be imported ({error}). Write package.module:factory, as seen from here.") from error
+    except (Exception, SystemExit) as error:  # whatever the user's module does when it is imported
+        raise InvalidInput(
+            f"the model `{model}` cannot be imported ({type(error).__name__}: {error}). Write package.module:factory, as seen from here."
+        ) from error
     return found
 
 

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 
 from databanzhaf import chance, theory
+from databanzhaf.designs import describe
 from databanzhaf.errors import InvalidInput, check_between, check_count
-from databanzhaf.jobs import Job, bytes_of_a_prediction, keeps_predictions
+from databanzhaf.jobs import Job, open_ledger
 from databanzhaf.notions import Banzhaf, LeastCore, named
 from databanzhaf.run import design_of, value
 from databanzhaf.types import Design, Estimate
 
 # Metrics whose values lie in [0, 1], as the paper's guarantee assumes.
 _BOUNDED = ("probability", "accuracy", "balanced_accuracy", "f1", "precision", "recall", "jaccard", "roc_auc", "average_precision")
-_LEDGER_BYTES = 40
 
 
 @dataclass(frozen=True)
@@ -70,10 +74,10 @@ def make_plan(
     job.game.utility(everyone, np.zeros(1, np.uint64))  # compiles, imports
     if design.size is None:
         units = max(2, -(-pilot // design.unit))
-        m0, seconds, found = _pilot(job, units * design.unit)
+        m0, seconds, size, found = _pilot(job, units * design.unit)
         error, signal = _spread(found)
     else:
-        m0, seconds = _timed(job, design, min(pilot, design.size))
+        m0, seconds, size = _timed(job, design, min(pilot, design.size))
         error, signal = float("nan"), 0.0
 
     def option(goal: str, m: int | None) -> Option:
@@ -81,8 +85,7 @@ def make_plan(
             return Option(goal, None, None, None, None, None)
         s = error * np.sqrt(m0 / m)
         agreement = 6 / np.pi * np.arcsin(signal**2 / (signal**2 + s**2) / 2) if signal > 0 else None
-        kept = bytes_of_a_prediction(job) if keeps_predictions(job, m) else 0
-        return Option(goal, m, m * seconds, m * (_LEDGER_BYTES + kept), s if np.isfinite(s) else None, agreement)
+        return Option(goal, m, m * seconds, m * size, s if np.isfinite(s) else None, agreement)
 
     notes, options = [], []
     if design.size is not None:
@@ -91,7 +94,7 @@ def make_plan(
         if isinstance(notion, Banzhaf) and job.metric.startswith(_BOUNDED):
             epsilon = epsilon or signal or 0.1
             goal = f"error below {epsilon:.2g} at {1 - delta:.0%} (paper)"
-            options.append(option(goal, theory.samples_needed(n, epsilon, delta)))
+            options.append(option(goal, _whole(theory.samples_needed(n, epsilon, delta))))
         else:
             notes.append("The paper's guarantee is for Banzhaf values of a metric between 0 and 1; it says nothing here.")
         wanted_error = std_error or signal / 5
@@ -109,24 +112,48 @@ def make_plan(
     return Plan(n, m0, seconds, error, signal, _peak_memory(), tuple(options), tuple(notes))
 
 
-def _pilot(job: Job, budget: int) -> tuple[int, float, Estimate]:
-    """Evaluations, seconds for each, and what they say."""
+def _pilot(job: Job, budget: int) -> tuple[int, float, float, Estimate]:
+    """Evaluations; seconds and bytes on disk for each; and what they say."""
     settings = job.settings
     how = {"estimator": settings.estimator, "repeats": job.repeats, "seed": settings.seed, "evaluator": job.evaluator()}
-    start = time.perf_counter()
-    found = value(job.game, named(settings.notion), budget=budget, **how)  # type: ignore[arg-type]
-    return found.n_evaluations, (time.perf_counter() - start) / found.n_evaluations, found
-
-
-def _timed(job: Job, design: Design, count: int) -> tuple[int, float]:
-    """Evaluations spread evenly over a design's coalitions, and seconds for each."""
-    indices = np.unique(np.linspace(0, (design.size or 1) - 1, count).astype(np.int64))
-    keys = chance.keys(job.settings.seed, chance.TRAINING, indices)
-    starts = np.arange(0, len(indices), job.game.call_size or len(indices), dtype=np.int64)
-    with job.evaluator().session(job.game) as evaluate:
+    with _on_disk(job, budget) as (path, written):
         start = time.perf_counter()
-        evaluate(design.coalitions(indices), keys, starts)
-        return len(indices), (time.perf_counter() - start) / len(indices)
+        with open_ledger(path, job) as ledger:
+            found = value(job.game, named(settings.notion), budget=budget, ledger=ledger, **how)  # type: ignore[arg-type]
+        seconds = time.perf_counter() - start
+        return found.n_evaluations, seconds / found.n_evaluations, written() / found.n_evaluations, found
+
+
+def _timed(job: Job, design: Design, count: int) -> tuple[int, float, float]:
+    """Evaluations spread evenly over a design's coalitions; seconds and bytes on disk for each."""
+    indices = np.unique(np.linspace(0, (design.size or 1) - 1, count).astype(np.int64))
+    m = len(indices)
+    keys = chance.keys(job.settings.seed, chance.TRAINING, indices)
+    starts = np.arange(0, m, job.game.call_size or m, dtype=np.int64)
+    with _on_disk(job, job.settings.budget) as (path, written):
+        with open_ledger(path, job) as ledger, job.evaluator().session(job.game, ledger.keep == "outcomes") as evaluate:
+            start = time.perf_counter()
+            batch = evaluate(design.coalitions(indices), keys, starts)
+            if batch.failure is not None:
+                raise InvalidInput(f"the model fails on this data ({batch.failure.reason}). Mend it, or choose another --model.")
+            ledger.append(indices, np.zeros(m, np.int64), batch.utilities, batch.seconds, batch.outcomes)
+            seconds = time.perf_counter() - start
+        return m, seconds / m, written() / m
+
+
+@contextmanager
+def _on_disk(job: Job, budget: int) -> Iterator[tuple[Path, Callable[[], int]]]:
+    """A ledger as the run would have, in a temporary folder, and a function that says by how many bytes it has grown."""
+    settings = job.settings
+    design = design_of(named(settings.notion), job.dataset.n_players, budget, settings.seed, settings.estimator)
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "run.db"
+        with open_ledger(path, job) as ledger:
+            ledger.bind(
+                job.game.fingerprint(), describe(design), seed=settings.seed, stochastic=job.game.stochastic, players=job.game.players
+            )
+        before = path.stat().st_size
+        yield path, lambda: path.stat().st_size - before
 
 
 def _spread(found: Estimate) -> tuple[float, float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import warnings
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -41,7 +42,7 @@ def value(
     *,
     estimator: str | Estimator = "auto",
     budget: int = 2000,
-    repeats: int = 1,
+    repeats: int | None = 1,
     seed: int = 0,
     ledger: str | Path | Ledger | None = None,
     evaluator: Evaluator | None = None,
@@ -61,13 +62,13 @@ def value(
     budget : int
         Coalitions to evaluate; trainings are budget times repeats. Permutations are taken whole; leave-one-out
         always takes its n + 1 and "exact" its 2**n.
-    repeats : int
-        Trainings of each coalition, with different keys; their utilities are averaged.
+    repeats : int, optional
+        Trainings of each coalition, with different keys; their utilities are averaged. None takes `repeats_that_pay`.
     seed : int
         Decides every coalition and every training, whatever the batch size, worker count or machine.
     ledger : path or Ledger, optional
         Where evaluations are kept. The same call again evaluates only what is missing; a larger budget, or more
-        repeats, continues the run.
+        repeats, continues the run, with the design that it began with.
     evaluator : optional
         ``evaluators.Processes(n_jobs=2)``; by default this process.
     until : optional
@@ -89,16 +90,21 @@ def value(
         raise InvalidInput(f"`evaluator` must be a databanzhaf.evaluators object; got {evaluator!r}. Try evaluators.Processes(2).")
     if not isinstance(progress, bool) and not callable(progress):
         raise InvalidInput(f"`progress` must be True, False or a function; got {progress!r}. Pass progress=True for a bar.")
-    budget, repeats, seed = check_count("budget", budget), check_count("repeats", repeats), chance.check_seed(seed)
-    chosen = _choose(estimator, notion, game.n_players, budget if until is None else 0)
-    design = chosen.design(notion, game.n_players, seed)
-    total = _affordable(design, budget)
-    if until is not None and design.size is not None:
-        raise InvalidInput(f"`until` cannot stop {chosen.name}, which needs all of its {design.size} coalitions. Leave `until` out.")
-    if total * repeats > _MOST_EVALUATIONS:
-        raise InvalidInput(f"`budget` times `repeats` must be at most {_MOST_EVALUATIONS:,}; got {total * repeats:,}. Lower the budget.")
+    budget, seed = check_count("budget", budget), chance.check_seed(seed)
     with ExitStack() as stack:
         store = ledger if isinstance(ledger, Ledger) else stack.enter_context(Ledger(ledger))
+        chosen = _choose(estimator, notion, game.n_players, budget if until is None else 0)
+        if estimator == "auto" and not store.is_new:
+            chosen = _begun_with(store, notion, game.n_players, seed) or chosen
+        design = chosen.design(notion, game.n_players, seed)
+        repeats = repeats_that_pay(design, game.stochastic, budget) if repeats is None else check_count("repeats", repeats)
+        total = _affordable(design, budget)
+        if until is not None and design.size is not None:
+            raise InvalidInput(f"`until` cannot stop {chosen.name}, which needs all of its {design.size} coalitions. Leave `until` out.")
+        if total * repeats > _MOST_EVALUATIONS:
+            raise InvalidInput(
+                f"`budget` times `repeats` must be at most {_MOST_EVALUATIONS:,}; got {total * repeats:,}. Lower the budget."
+            )
         _warn_of_captured_variables(game, store)
         store.bind(game.fingerprint(), designs.describe(design), seed=seed, stochastic=game.stochastic, players=game.players)
         run = Run(game, design, store, repeats, seed, total, chosen, notion)
@@ -132,6 +138,16 @@ def estimate(
 def design_of(notion: Notion, n_players: int, budget: int, seed: int = 0, estimator: str | Estimator = "auto") -> Design:
     """The design that `value` would evaluate."""
     return _choose(estimator, notion, n_players, budget).design(notion, n_players, seed)
+
+
+def _begun_with(ledger: Ledger, notion: Notion, n_players: int, seed: int) -> Estimator | None:
+    """The estimator that "auto" took when the ledger's run began, with another budget or condition; None if there is none."""
+    few = n_players <= designs.exhaustive.LIMIT
+    for budget in (0, 2**n_players) if few else (0,):
+        candidate = _choose("auto", notion, n_players, budget)
+        if json.loads(json.dumps(designs.describe(candidate.design(notion, n_players, seed)))) == ledger.design:
+            return candidate
+    return None
 
 
 def repeats_that_pay(design: Design, stochastic: bool, budget: int) -> int:
@@ -239,7 +255,7 @@ def _read(source: str | Path | Ledger, game: Game | None) -> Evaluations:
 
 def read_evaluations(ledger: Ledger, game: Game | None = None) -> Evaluations:
     """All evaluations of a ledger that have their repeats; with `game`, scored anew by its metric."""
-    if ledger.is_new or not ledger.count():
+    if ledger.is_new:
         raise InvalidInput(f"{ledger!r} holds no evaluations yet. Pass it as ledger=... to databanzhaf.value first.")
     utilities = ledger.utilities(None if game is None else _rescoring(ledger, game))
     # If a run stopped among its repeats, read as many repeats as use the most evaluations.

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +29,72 @@ def open_screen(*, quiet: bool = False) -> Console:
     return Console(highlight=False, markup=False, quiet=quiet)
 
 
+class _Patient:
+    """A text stream that outlives its reader: what cannot be written (`| head`, a full disk) is lost, and the run goes on."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        try:
+            return int(self._stream.write(text))
+        except OSError:
+            return self._give_up(len(text))
+
+    def flush(self) -> None:
+        try:
+            self._stream.flush()
+        except OSError:
+            self._give_up(0)
+
+    def _give_up(self, written: int) -> int:
+        """Send the rest, and what waits in the buffer, nowhere."""
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, self._stream.fileno())
+        os.close(nowhere)
+        return written
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+def patient_streams() -> None:
+    """Make standard output and error safe to write to, even where they are closed, broken or of few characters.
+
+    A closed one is opened to nowhere: else the next file to be opened, such as a ledger, would take its number.
+    """
+    for number in (0, 1, 2):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name) or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")
+        setattr(sys, name, _Patient(stream))
+
+
+@contextmanager
+def only_json(asked: bool) -> Iterator[Callable[[dict[str, Any]], None]]:
+    """A function that takes the answer. If it was asked for, all else that models, workers and libraries print goes to standard error."""
+    if not asked:
+        yield print_json
+        return
+    answers: list[dict[str, Any]] = []
+    sys.stdout.flush()
+    kept = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        with redirect_stdout(sys.stderr):
+            yield answers.append
+    finally:
+        os.dup2(kept, 1)
+        os.close(kept)
+    for answer in answers:
+        print_json(answer)
+
+
 def print_json(thing: dict[str, Any]) -> None:
     print(json.dumps(_plain(thing), ensure_ascii=False))
 
@@ -39,7 +109,7 @@ def _plain(thing: Any) -> Any:
         thing = thing.item()
     if isinstance(thing, float) and not -float("inf") < thing < float("inf"):
         return None
-    return str(thing) if isinstance(thing, Path) else thing
+    return thing if thing is None or isinstance(thing, (bool, int, float, str)) else str(thing)
 
 
 def players_of(job: Job) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,11 +24,7 @@ _READABLE = ".csv, .tsv, .parquet or .npz"
 
 def read_table(path: str | Path, *, encoding: str = "utf-8", separator: str | None = None) -> pd.DataFrame:
     """A table from a CSV, TSV (both may be .gz), Parquet or .npz file (X and y; y becomes the column `y`)."""
-    path = Path(path)
-    if path.is_dir():
-        raise InvalidInput(f"`{path}` is a folder, not a table. Give a {_READABLE} file.")
-    if not path.is_file():
-        raise InvalidInput(f"there is no file `{path}`. Check the path.")
+    path = _existing(path)
     suffix = path.with_suffix("").suffix.lower() if path.suffix.lower() == ".gz" else path.suffix.lower()
     if suffix == ".npz":
         table = _read_npz(path)
@@ -37,9 +34,39 @@ def read_table(path: str | Path, *, encoding: str = "utf-8", separator: str | No
         table = _read_delimited(path, encoding, separator or _DELIMITED[suffix])
     else:
         raise InvalidInput(f"a table must be a {_READABLE} file; got `{path.name}`. Convert it, or rename it if it is one of them.")
+    table.columns = [name if isinstance(name, str) else str(name) for name in table.columns]
+    if not table.columns.is_unique:
+        twice = table.columns[table.columns.duplicated()][0]
+        raise InvalidInput(f"`{path}` must name each column once; got `{twice}` twice. Rename one of them.")
     if not len(table):
         raise InvalidInput(f"`{path}` has no data rows. Give a table with one row for each training example.")
     return table
+
+
+def check_name(path: str | Path) -> None:
+    try:
+        str(path).encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise InvalidInput(f"a file's name must be text; got {str(path)!a}. Rename it.") from error
+
+
+def _existing(path: str | Path) -> Path:
+    path = Path(path)
+    check_name(path)
+    try:
+        if path.is_dir():
+            raise InvalidInput(f"`{path}` is a folder, not a table. Give a {_READABLE} file.")
+        if not path.is_file():
+            raise InvalidInput(f"there is no file `{path}`. Check the path.")
+        with path.open("rb"):
+            return path
+    except OSError as error:
+        raise InvalidInput(f"`{str(path)[:200]}` cannot be opened ({error.strerror}). Check the path and its permissions.") from error
+
+
+def file_digest(path: str | Path) -> str:
+    with _existing(path).open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _read_delimited(path: Path, encoding: str, separator: str) -> pd.DataFrame:
@@ -47,6 +74,9 @@ def _read_delimited(path: Path, encoding: str, separator: str) -> pd.DataFrame:
 
     if path.stat().st_size == 0:
         raise InvalidInput(f"`{path}` is empty. Give a table with a header line and data rows.")
+    separator = separator.replace("\\t", "\t")  # as it is written in a shell
+    if len(separator) != 1:
+        raise InvalidInput(f"`separator` must be one character; got {separator!r}. A tab is '\\t'.")
     try:
         # utf-8-sig also reads a file without the byte order mark that some spreadsheets write.
         return pd.read_csv(
@@ -59,8 +89,10 @@ def _read_delimited(path: Path, encoding: str, separator: str) -> pd.DataFrame:
         ) from error
     except LookupError as error:
         raise InvalidInput(f"`encoding` must be one that Python knows; got {encoding!r}. Try utf-8, latin-1 or cp1252.") from error
-    except (pd.errors.ParserError, pd.errors.EmptyDataError, ValueError) as error:
-        raise InvalidInput(f"`{path}` cannot be read as a table ({str(error).strip()}). Check the separator and the quotes.") from error
+    except MemoryError:
+        raise
+    except Exception as error:  # whatever a parser or a decompressor makes of a broken file
+        raise InvalidInput(f"`{path}` cannot be read as a table ({_first_line(error)}). Check the separator and the quotes.") from error
 
 
 def _read_parquet(path: Path) -> pd.DataFrame:
@@ -73,33 +105,37 @@ def _read_parquet(path: Path) -> pd.DataFrame:
         raise BackendUnavailable(
             "reading Parquet needs pyarrow, which is not installed. Run: pip install 'databanzhaf[parquet]'"
         ) from error
-    except (OSError, ValueError) as error:
-        raise InvalidInput(f"`{path}` cannot be read as Parquet ({str(error).splitlines()[0]}). Write it again, or give a CSV.") from error
+    except MemoryError:
+        raise
+    except Exception as error:
+        raise InvalidInput(f"`{path}` cannot be read as Parquet ({_first_line(error)}). Write it again, or give a CSV.") from error
 
 
 def _read_npz(path: Path) -> pd.DataFrame:
-    import zipfile
-
     import pandas as pd
 
     try:
         with np.load(path, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files if name in ("X", "y", "feature_names")}
-    except (OSError, ValueError, zipfile.BadZipFile) as error:
+    except MemoryError:
+        raise
+    except Exception as error:
         raise InvalidInput(
-            f"`{path}` cannot be read as .npz ({error}). Write it with np.savez(path, X=X, y=y), without objects."
+            f"`{path}` cannot be read as .npz ({_first_line(error)}). Write it with np.savez(path, X=X, y=y), without objects."
         ) from error
     X, y = arrays.get("X"), arrays.get("y")
-    if X is None or y is None or X.ndim < 2 or y.shape != X.shape[:1]:
+    if X is None or y is None or X.ndim < 2 or y.shape != X.shape[:1] or X.dtype.names or y.dtype.names:
         shapes = {name: array.shape for name, array in arrays.items()}
         raise InvalidInput(
-            f"an .npz table must hold X (rows, columns) and y (rows,); got {shapes}. Write it with np.savez(path, X=X, y=y)."
+            f"an .npz table must hold X (rows, columns) and y (rows,), plain arrays; got {shapes}. Write it with np.savez(path, X=X, y=y)."
         )
     shape = X.shape[1:]
     X = X.reshape(len(X), -1)
     names = arrays.get("feature_names")
-    columns = [str(name) for name in names] if names is not None and len(names) == X.shape[1] else [f"x{i}" for i in range(X.shape[1])]
-    table = pd.DataFrame(X, columns=columns).assign(y=y)
+    named = names is not None and names.shape == (X.shape[1],)
+    columns = [str(name) for name in names] if named else [f"x{i}" for i in range(X.shape[1])]  # type: ignore[union-attr]
+    table = pd.DataFrame(X, columns=columns)
+    table.insert(X.shape[1], "y", y, allow_duplicates=True)
     table.attrs["shape"] = shape
     return table
 
@@ -130,6 +166,9 @@ class Encoder:
         from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
         self.notes: list[str] = []
+        if not table.columns.is_unique:
+            twice = table.columns[table.columns.duplicated()][0]
+            raise InvalidInput(f"a table must name each column once; got `{twice}` twice. Rename one of them.")
         table = _plain(table)
         numbers = [name for name in table.columns if table[name].dtype.kind in "biuf" and table[name].notna().any()]
         texts = [name for name in table.columns if table[name].dtype.kind not in "biuf"]
@@ -151,13 +190,17 @@ class Encoder:
         one_hot = OneHotEncoder(handle_unknown="infrequent_if_exist", max_categories=MOST_CATEGORIES, sparse_output=False)
         self._transformer = ColumnTransformer(
             [
-                ("numbers", make_pipeline(SimpleImputer(strategy="median"), StandardScaler()), numbers),
-                ("categories", one_hot, texts),
+                ("numbers", make_pipeline(SimpleImputer(strategy="median"), StandardScaler()), list(range(len(numbers)))),
+                ("categories", one_hot, list(range(len(numbers), len(numbers) + len(texts)))),
             ],
             sparse_threshold=0.0,
         )
         self._columns = [*numbers, *texts]
-        self._transformer.fit(table[self._columns])
+        self._transformer.fit(self._numbered(table))
+
+    def _numbered(self, table: pd.DataFrame) -> pd.DataFrame:
+        """The columns in their order, with texts as names, whatever theirs are: scikit-learn takes no others."""
+        return table[self._columns].set_axis([f"column {number}" for number in range(len(self._columns))], axis=1)
 
     def __call__(self, table: pd.DataFrame) -> Any:
         absent = [name for name in self._columns if name not in table.columns]
@@ -166,7 +209,7 @@ class Encoder:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Found unknown categories")  # they are encoded as the rare ones are
             try:
-                return np.asarray(self._transformer.transform(_plain(table[self._columns])), dtype=np.float64)
+                return np.asarray(self._transformer.transform(self._numbered(_plain(table[self._columns]))), dtype=np.float64)
             except (TypeError, ValueError) as error:
                 raise InvalidInput(
                     f"the validation table's columns must be of the training table's kinds; {str(error).splitlines()[0]}. "
@@ -180,6 +223,8 @@ def _plain(table: pd.DataFrame) -> pd.DataFrame:
 
     out = {}
     for name, column in table.items():
+        if column.dtype == object and pd.api.types.infer_dtype(column, skipna=True) == "boolean":
+            column = column.astype("boolean")  # truth values with gaps
         if pd.api.types.is_datetime64_any_dtype(column):
             out[name] = (column - pd.Timestamp(0, tz=getattr(column.dtype, "tz", None))) / pd.Timedelta(days=1)
         elif pd.api.types.is_timedelta64_dtype(column):
@@ -189,6 +234,10 @@ def _plain(table: pd.DataFrame) -> pd.DataFrame:
         else:
             out[name] = column.astype(object).where(column.notna(), "(missing)").map(str)
     return pd.DataFrame(out, index=table.index)
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
 
 
 def _listed(names: list[Any]) -> str:

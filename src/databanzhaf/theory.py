@@ -82,7 +82,9 @@ def samples_needed(
     factor, rate, cost = _bound(n, norm, estimator, noisy)
     check_between("epsilon", epsilon, 0, math.inf, "Try epsilon=0.1.")
     check_between("delta", delta, 0, 1, "Try delta=0.05.")
-    exactly = math.log(factor / delta) / (rate * epsilon**2)
+    exactly = (math.log(factor) - math.log(delta)) / rate / epsilon / epsilon
+    if not math.isfinite(exactly):
+        raise InvalidInput(f"`epsilon` must leave a number of coalitions that can be counted; got {epsilon!r}. Try epsilon=0.1.")
     return math.ceil(exactly * (1 - 1e-12)) * cost  # so that rounding does not add a sample to what error_bound inverts
 
 
@@ -93,7 +95,7 @@ def error_bound(n: int, m: int, delta: float, norm: str | float = "inf", estimat
     check_between("delta", delta, 0, 1, "Try delta=0.05.")
     if m < cost:
         raise InvalidInput(f"`m` must pay for one sample of every player, {cost} coalitions; got {m}. Raise m.")
-    return math.sqrt(math.log(factor / delta) / (rate * (m // cost)))
+    return math.sqrt((math.log(factor) - math.log(delta)) / (rate * (m // cost)))
 
 
 def noise_floor(n: int, gamma: float, norm: str | float = "inf") -> float:

@@ -74,7 +74,7 @@ class Failure:
 
     position: int
     reason: str
-    cause: Exception | None = None
+    cause: BaseException | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,14 +10,14 @@ from sklearn.base import BaseEstimator, is_classifier, is_regressor
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from databanzhaf.applications import mislabels, weights
-from databanzhaf.data import Dataset
-from databanzhaf.errors import InvalidInput, check_between
+from databanzhaf.data import Dataset, check_one_order
+from databanzhaf.errors import InvalidInput, check_between, check_count
 from databanzhaf.evaluators import Local, Processes
 from databanzhaf.games import Learner
 from databanzhaf.ledger import Ledger
 from databanzhaf.models import is_classification, make_game
 from databanzhaf.notions import Notion, named
-from databanzhaf.run import design_of, read_evaluations, repeats_that_pay, value
+from databanzhaf.run import read_evaluations, value
 from databanzhaf.tables import Encoder, held_out
 from databanzhaf.trust import split_half
 from databanzhaf.types import FloatArray, IntArray
@@ -47,7 +47,7 @@ class DataBanzhaf(BaseEstimator):  # type: ignore[misc]
         Share of the rows (of each class) that is held out to judge by when `fit` is given none.
     groups : array (rows,), optional, passed to `fit`
         Value groups of rows; then each row has its group's value.
-    n_jobs : int
+    n_jobs : int, optional
         Processes for scikit-learn estimators, threads for networks; -1 is one for each core. Values do not depend on it.
     device : "auto", "cpu" or "cuda"
 
@@ -78,7 +78,7 @@ class DataBanzhaf(BaseEstimator):  # type: ignore[misc]
         validation_fraction: float = 0.3,
         until: Condition | None = None,
         ledger: str | Path | None = None,
-        n_jobs: int = 1,
+        n_jobs: int | None = 1,
         device: str = "auto",
         seed: int = 0,
         progress: bool = False,
@@ -98,11 +98,20 @@ class DataBanzhaf(BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any, X_val: Any = None, y_val: Any = None, groups: Any = None) -> Self:
         """Value the rows of X by validation rows, or by a part of X that is held out."""
+        if isinstance(self.estimator, type):
+            raise InvalidInput(f"`estimator` must be an instance; got the class {self.estimator.__name__}. Add the brackets.")
+        check_one_order(X, y)
         index = X.index if hasattr(X, "iloc") else y.index if hasattr(y, "iloc") else None
         X, y = self._checked(X, y, reset=True)
         if (X_val is None) != (y_val is None):
             raise InvalidInput("`X_val` and `y_val` belong together; got one of them. Pass both, or none to hold rows out.")
+        if groups is not None and np.shape(groups) != y.shape:
+            raise InvalidInput(f"`groups` must name a group for each of the {len(y)} rows of X; got shape {np.shape(groups)}.")
         classifies = self._classifies(y)
+        if classifies and len(np.unique(y)) < 2:
+            raise InvalidInput(
+                f"`y` has one class only, {y[:1].tolist()}, n_samples = {len(y)}. Values compare rows by how well classes are told apart."
+            )
         if X_val is None:
             check_between("validation_fraction", self.validation_fraction, 0, 1, "Try 0.3.")
             self.held_out_ = held_out(y, self.validation_fraction, self.seed, by_class=classifies)
@@ -126,19 +135,16 @@ class DataBanzhaf(BaseEstimator):  # type: ignore[misc]
             dataset.players = index[train]
         self.game_: Game = self._game(dataset, classifies)
         notion = named(self.notion) if isinstance(self.notion, str) else self.notion
-        repeats = self.repeats
-        if repeats is None:
-            repeats = repeats_that_pay(design_of(notion, self.game_.n_players, self.budget), self.game_.stochastic, self.budget)
-        processes = isinstance(self.game_, Learner) and self.n_jobs != 1
+        jobs = 1 if self.n_jobs is None or not isinstance(self.game_, Learner) else self.n_jobs
         with Ledger(self.ledger) as ledger:
             self.estimate_: Estimate = value(
                 self.game_,
                 notion,
                 budget=self.budget,
-                repeats=repeats,
+                repeats=self.repeats,
                 seed=self.seed,
                 ledger=ledger,
-                evaluator=Processes(self.n_jobs) if processes else Local(),
+                evaluator=Local() if jobs == 1 else Processes(jobs),
                 until=self.until,
                 progress=self.progress,
             )
@@ -181,7 +187,7 @@ class DataBanzhaf(BaseEstimator):  # type: ignore[misc]
 
     def _game(self, dataset: Dataset, classifies: bool) -> Game:
         model = "mlp" if self.estimator is None else self.estimator
-        threads = None if self.n_jobs == -1 else self.n_jobs
+        threads = None if self.n_jobs == -1 else 1 if self.n_jobs is None else check_count("n_jobs", self.n_jobs)
         return make_game(model, dataset, classifies=classifies, metric=self.metric, threads=threads, device=self.device)
 
     def suspects(self, rule: str | None = None, **options: float) -> IntArray:
@@ -243,6 +249,10 @@ def _rows(X: Any, which: Any) -> Any:
 
 def _labels(y: Any) -> Any:
     column = np.asarray(y)
+    if column.ndim == 2 and column.shape[1] == 1:
+        column = column[:, 0]
+    if column.ndim != 1:
+        raise InvalidInput(f"`y` must be one label for each row; got shape {column.shape}. Choose one column.")
     missing = (
         np.array([label is None or label != label for label in column.ravel()]) if column.dtype.kind in "Of" else np.zeros(1, np.bool_)
     )
@@ -250,6 +260,8 @@ def _labels(y: Any) -> Any:
         raise InvalidInput(f"`y` must have no missing label; got NaN or None in row {np.flatnonzero(missing)[0]}. Drop or fill those rows.")
     if column.dtype.kind == "O" and all(isinstance(label, str) for label in column.ravel()):
         return column.astype(str)
+    if column.dtype.kind == "O" and any(isinstance(label, str) for label in column):
+        raise InvalidInput("`y` must be all texts or all numbers; got a mixture. Convert with y.astype(str).")
     return column
 
 

@@ -49,6 +49,7 @@ def test_a_threshold_is_strict(rng):
     assert set(flagged) == set(np.flatnonzero(values < 0))
     assert (np.diff(values[flagged]) >= 0).all()
     assert mislabels(estimated(values), threshold=-3.0).size == 0
+    assert mislabels(estimated(np.array([-1e-17, -1e-9])), threshold=0).tolist() == [1]  # rounding is no loss
 
 
 def test_clusters_are_the_best_of_all_splits(rng):

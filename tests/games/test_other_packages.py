@@ -70,6 +70,31 @@ def test_a_coalition_without_a_middle_class_is_scored_by_the_labels_own_names(ma
     assert np.mean(answers.predict_proba(None)[seen].argmax(axis=1) == game.dataset.y_val[seen]) > 0.9
 
 
+@pytest.mark.parametrize("flat", [False, True])
+@pytest.mark.parametrize("piped", [False, True])
+def test_a_skorch_regressor_learns_whatever_shape_its_module_answers_in(flat, piped):
+    """Answers of shape (rows, 1) beside targets of shape (rows,) would make torch compare every row with every other."""
+    from torch import nn
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = nn.Linear(4, 1)
+
+        def forward(self, X):
+            return self.layer(X)[:, 0] if flat else self.layer(X)
+
+    package = pytest.importorskip("skorch")
+    net = package.NeuralNetRegressor(Net, lr=0.1, max_epochs=100, train_split=None, verbose=0)
+    estimator = make_pipeline(StandardScaler(), net) if piped else net
+    rows = (X - X.mean(axis=0)) / X.std(axis=0)
+    target = rows.astype(np.float64) @ [1.0, -2.0, 0.5, 3.0]
+    for labels in (target, target[:, None]):
+        dataset = db.Dataset(rows[:60].astype(np.float64), labels[:60], rows[60:].astype(np.float64), labels[60:])
+        game = db.games.Learner(estimator, dataset)
+        assert game.utility(np.ones((1, 60), bool), np.zeros(1, np.uint64))[0] > 0.95  # its r2
+
+
 def test_xgboost_takes_labels_of_any_kind():
     names = np.array(["setosa", "versicolor", "virginica"])[Y]
     numbers, texts = (db.games.Learner(xgboost(), data(labels), scoring="accuracy") for labels in (Y, names))

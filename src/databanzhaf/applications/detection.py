@@ -40,7 +40,7 @@ def mislabels(
         The lowest `fraction` of the players: ``round(fraction * n)`` of them, at least one, equal values in the players' order. At 0.1
         and n a multiple of 10 these are the paper's, the players below the 10th percentile (section "Noisy Label Detection").
     threshold : float
-        All players with a value below it.
+        All players with a value below it (by more than rounding, 1e-12).
     fdr : float
         False discovery rate: the players whose value is below 0 beyond chance, by Benjamini & Hochberg (1995),
 
@@ -66,7 +66,7 @@ def mislabels(
     order = estimate.ranking()
     if threshold is not None:
         limit = check_between("threshold", threshold, -np.inf, np.inf, "Try threshold=0.")
-        return order[estimate.values[order] < limit]
+        return order[estimate.values[order] < limit - _rounding(estimate)]
     if fdr is not None:
         level = check_between("fdr", fdr, 0, 1, "Try fdr=0.05.")
         return order[_below_zero(estimate, level)[order]]
@@ -100,6 +100,11 @@ def _below_zero(estimate: Estimate, level: float) -> BoolArray:
     return np.asarray(false_discovery_control(_p_values(estimate)) <= level)
 
 
+def _rounding(estimate: Estimate) -> float:
+    """Values closer than this differ by rounding only."""
+    return 1e-12 * max(1.0, float(np.abs(estimate.values).max()))
+
+
 def _p_values(estimate: Estimate) -> FloatArray:
     """One-sided p-values of "the value is 0 or more", (n,)."""
     from scipy.stats import t
@@ -113,7 +118,7 @@ def _p_values(estimate: Estimate) -> FloatArray:
             "Run value(game, repeats=2), or use another rule, such as fraction=0.1."
         )
     # An exact value that is zero but for rounding is not below it.
-    p = np.where((errors == 0) & (values < -1e-12 * max(1.0, float(np.abs(values).max()))), 0.0, 1.0)
+    p = np.where((errors == 0) & (values < -_rounding(estimate)), 0.0, 1.0)
     p[measured] = t.cdf(values[measured] / errors[measured], freedom[measured])
     # A coin that decided m times who is in cannot say more than 2^-m; Student's law does, for a handful of evaluations.
     coalitions = estimate.n_evaluations / max(1, len(estimate.values_by_repeat))

@@ -29,7 +29,7 @@ def evaluate(game: Game, coalitions: BoolArray, keys: KeyArray, starts: IntArray
                 scores = np.array([game.score(outcome) for outcome in packed])
         except InvalidInput:
             raise
-        except Exception as error:  # any error of the user's model, raised again with its index
+        except (Exception, SystemExit) as error:  # any error of the user's model, raised again with its index
             many = len(keys[rows])
             whose = "" if many == 1 else f", in a call with {many} coalitions of which this is the first"
             failure = Failure(low, f"{type(error).__name__}: {str(error).rstrip('.')}{whose}", error)

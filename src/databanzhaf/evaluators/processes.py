@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cache
 
 import numpy as np
 
@@ -88,6 +92,20 @@ def _without_interrupts() -> Iterator[None]:
 
 def _ready() -> None:
     """The first task of a worker: it starts."""
+    _end_with_parent()
+
+
+@cache
+def _end_with_parent() -> None:
+    """Leave when the process that began the run is gone (kill -9): nobody would wait for the work."""
+    parent = os.getppid()
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(1.0)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def _in_worker(game: Game, coalitions: BoolArray, keys: KeyArray, starts: IntArray, keep_outcomes: bool) -> Batch:
@@ -95,6 +113,7 @@ def _in_worker(game: Game, coalitions: BoolArray, keys: KeyArray, starts: IntArr
 
     from threadpoolctl import threadpool_limits
 
+    _end_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes; the one that holds the ledger decides
     with threadpool_limits(limits=1):
         batch = evaluate(game, coalitions, keys, starts, keep_outcomes)

@@ -78,7 +78,7 @@ class Learner:
                     f'`scoring` must be "probability", the name of a scikit-learn scorer or a callable; got {self.scoring!r}. '
                     "See sklearn.metrics.get_scorer_names()."
                 )
-            self._scorer = get_scorer(self.scoring)
+            self._scorer = _log_loss(self.classes) if self.scoring == "neg_log_loss" and self.classifies else get_scorer(self.scoring)
         else:
             if not callable(self.scoring):
                 raise InvalidInput(f'`scoring` must be a name or a scorer; got {self.scoring!r}. Try "accuracy".')
@@ -130,18 +130,40 @@ class Learner:
             if not len(rows):
                 return made.RegressorAnswers({"predict": np.full(n_val, float(np.mean(self.dataset.y)))})
             model = self._fit(rows, key)
-            return made.RegressorAnswers({"predict": lambda: np.asarray(model.predict(self.dataset.X_val))})
+            return made.RegressorAnswers({"predict": lambda: _flat(model.predict(self._X_val))})
         labels, counts = np.unique(self.dataset.y[rows] if len(rows) else self.dataset.y, return_counts=True)
         if not len(rows) or len(labels) == 1:
             return made.constant_class(labels[counts.argmax()], self.classes, n_val, self._responses)
         model = self._fit(rows, key)
         known = labels if self._wants_numbers else None
-        return made.fitted_classifier(model, self.classes, self.dataset.X_val, self._responses, known)
+        return made.fitted_classifier(model, self.classes, self._X_val, self._responses, known)
 
     @cached_property
     def _wants_numbers(self) -> bool:
         """XGBoost takes no labels but 0, 1, ... without a gap, which a coalition need not have."""
         return self.classifies and _comes_from(self.estimator, "xgboost")
+
+    @cached_property
+    def _is_skorch(self) -> bool:
+        return _comes_from(self.estimator, "skorch")
+
+    @cached_property
+    def _X_val(self) -> Any:
+        return _single(self.dataset.X_val) if self._is_skorch else self.dataset.X_val
+
+    @cached_property
+    def _wants_columns(self) -> bool:
+        """Whether a skorch regressor's module answers with one column: its targets must be one too, or the loss would pair all rows."""
+        if self.classifies or not self._is_skorch:
+            return False
+        from sklearn.base import clone
+
+        net, X = clone(self.estimator), self._X_val[:1]
+        with _global_generators(np.uint64(0)):
+            while hasattr(net, "steps"):
+                X = _single(net[:-1].fit(_single(self.dataset.X), self.dataset.y).transform(X))
+                net = net.steps[-1][1]
+            return bool(np.ndim(net.initialize().predict(X)) == 2)
 
     def _fit(self, rows: Any, key: np.uint64) -> Any:
         from sklearn.base import clone
@@ -150,6 +172,11 @@ class Learner:
         X, y = self.dataset.take(rows)
         if self._wants_numbers:
             y = np.unique(y, return_inverse=True)[1]
+        if self._is_skorch:  # torch's numbers are of single precision
+            X = _single(X)
+            y = y if self.classifies else y.astype(np.float32)
+        if self._wants_columns:
+            y = y[:, None]
         names = [*self._open_states, *self._open_splitters]
         seeds = (chance.words(np.array([key], np.uint64), len(names))[0] >> np.uint64(33)).tolist()
         for name, seed in zip(names, seeds, strict=True):
@@ -199,6 +226,23 @@ def _probability(model: Any, X_val: Any, y_val: Any) -> float:
     """Mean predicted probability of the true class."""
     columns = np.searchsorted(model.classes_, y_val)
     return float(model.predict_proba(X_val)[np.arange(len(columns)), columns].mean())
+
+
+def _log_loss(classes: Any) -> Callable[..., Any]:
+    """scikit-learn's, for validation rows that lack a class too."""
+    from sklearn.metrics import log_loss, make_scorer
+
+    scorer: Callable[..., Any] = make_scorer(log_loss, greater_is_better=False, response_method="predict_proba", labels=classes)
+    return scorer
+
+
+def _flat(predictions: Any) -> Any:
+    column = np.asarray(predictions)
+    return column[:, 0] if column.ndim == 2 and column.shape[1] == 1 else column
+
+
+def _single(table: Any) -> Any:
+    return table.astype(np.float32) if getattr(table, "dtype", None) == np.float64 else table
 
 
 def _comes_from(estimator: Any, package: str) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import platform
@@ -18,6 +17,7 @@ from databanzhaf.applications import mislabels
 from databanzhaf.errors import InvalidInput, LedgerFailed
 from databanzhaf.jobs.preparing import Job
 from databanzhaf.jobs.settings import flag_rule
+from databanzhaf.tables import check_name
 from databanzhaf.types import Estimate, IntArray
 
 if TYPE_CHECKING:
@@ -65,25 +65,28 @@ def write_record(job: Job, out: Path, outcome: dict[str, Any]) -> None:
         "metric": job.metric,
         "notes": list(job.notes),
         "fingerprint": job.game.fingerprint(),
-        "files": {path: _file_digest(Path(path)) for path in (job.settings.data, job.settings.validation) if path},
+        "files": job.digests,
+        "started_in": str(Path.cwd()),
         "versions": {"python": platform.python_version(), **{name: version(name) for name in packages}},
         "machine": {"system": platform.system(), "processor": platform.machine(), "cores": os.cpu_count()},
     }
     write_text(out / "run.json", json.dumps(record, indent=2, ensure_ascii=False) + "\n")
 
 
-def _file_digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
 def make_folder(out: Path) -> None:
+    check_name(out)
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InvalidInput(f"the folder `{out}` cannot be made ({error.strerror}). Give another --out.") from error
     if not os.access(out, os.W_OK):
         raise InvalidInput(f"the folder `{out}` cannot be written to. Give another --out, or change its permissions.")
+
+
+def check_not_ours(path: Path, files: list[Path | str | None]) -> None:
+    """A result must not take the place of what it is made from."""
+    if path.exists() and any(file is not None and Path(file).exists() and path.samefile(file) for file in files):
+        raise InvalidInput(f"`{path}` is part of the run. Give another --out.")
 
 
 def write_text(path: Path, text: str) -> None:

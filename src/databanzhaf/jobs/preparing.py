@@ -16,7 +16,7 @@ from databanzhaf.jobs.settings import Settings, check_settings
 from databanzhaf.models import is_classification, make_game
 from databanzhaf.notions import named
 from databanzhaf.run import design_of, repeats_that_pay
-from databanzhaf.tables import Encoder, held_out, read_table
+from databanzhaf.tables import Encoder, file_digest, held_out, read_table
 from databanzhaf.types import Evaluator, Game, IntArray
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ class Job:
     group_sizes: dict[Any, int] | None
     classifies: bool
     table: pd.DataFrame
+    digests: dict[str, str]
     notes: tuple[str, ...] = field(default=())
 
     @cached_property
@@ -44,10 +45,10 @@ class Job:
 
     @cached_property
     def repeats(self) -> int:
-        """As asked, else `repeats_that_pay`."""
-        if self.settings.repeats is not None:
-            return self.settings.repeats
+        """As asked, else those that a new run would take."""
         settings = self.settings
+        if settings.repeats is not None:
+            return settings.repeats
         design = design_of(named(settings.notion), self.dataset.n_players, settings.budget, settings.seed, settings.estimator)
         return repeats_that_pay(design, self.game.stochastic, settings.budget)
 
@@ -60,6 +61,7 @@ class Job:
 def prepare(settings: Settings) -> Job:
     """Read and check everything; writes nothing."""
     check_settings(settings)
+    digests = {path: file_digest(path) for path in (settings.data, settings.validation) if path}
     table = read_table(settings.data, encoding=settings.encoding, separator=settings.separator)
     special = {"--target": settings.target, "--groups": settings.groups, "--id": settings.id}
     for option, name in [*special.items(), *(("--drop", name) for name in settings.drop)]:
@@ -77,14 +79,23 @@ def prepare(settings: Settings) -> Job:
     left_out = {*filter(None, special.values()), *settings.drop}
     train, held, y, y_val = _split(table, target, classifies, settings)
     encoder = Encoder(train.drop(columns=[name for name in left_out if name in train.columns]))
-    groups = None if settings.groups is None else _groups(train[settings.groups], settings.groups)
+    notes = list(encoder.notes)
+    groups = None
+    if settings.groups is not None:
+        everyone = _groups(table[settings.groups], settings.groups)
+        groups = everyone[train.index.to_numpy()]
+        absent = np.setdiff1d(everyone, groups)
+        if absent.size:
+            notes.append(
+                f"All rows of {_some(absent)} in `{settings.groups}` are held out to judge by: no value. Give a --validation file."
+            )
     dataset = Dataset(encoder(train), y, encoder(held), y_val, groups=groups)
     threads = None if settings.jobs == -1 else settings.jobs
     game = make_game(settings.model, dataset, classifies=classifies, metric=settings.metric, threads=threads, device=settings.device)
     sizes = None if groups is None else dict(zip(*(part.tolist() for part in np.unique(groups, return_counts=True)), strict=True))
     rows = train.index.to_numpy().astype(np.int64)
     named_ids = None if ids is None else ids.to_numpy()[rows]
-    return Job(settings, game, dataset, rows, named_ids, y, sizes, classifies, train, tuple(encoder.notes))
+    return Job(settings, game, dataset, rows, named_ids, y, sizes, classifies, train, digests, tuple(notes))
 
 
 def _check_column(table: pd.DataFrame, option: str, name: str | None, settings: Settings) -> None:
@@ -105,7 +116,9 @@ def _target(table: pd.DataFrame, name: str, path: str) -> Any:
             f"the target `{name}` must be known for every row; it is missing in {len(missing)} rows of `{path}`, the first is row "
             f"{missing[0]}. Drop or fill those rows."
         )
-    if column.dtype.kind in "iuf" or str(column.dtype).startswith(("Int", "UInt", "Float")):
+    if column.dtype.kind in "iu" or str(column.dtype).startswith(("Int", "UInt")):
+        return column.to_numpy(dtype=np.int64)
+    if column.dtype.kind == "f" or str(column.dtype).startswith("Float"):
         numbers = column.to_numpy(dtype=np.float64)
         if not np.isfinite(numbers).all():
             raise InvalidInput(
@@ -151,6 +164,10 @@ def _split(table: pd.DataFrame, target: Any, classifies: bool, settings: Setting
             f"the training rows have one class only, `{y[0]}`. Values compare rows by how well classes are told apart; add others."
         )
     return train, held, y, y_val
+
+
+def _some(names: Any) -> str:
+    return ", ".join(f"`{name}`" for name in names[:5].tolist()) + (", ..." if len(names) > 5 else "")
 
 
 def _groups(column: pd.Series[Any], name: str) -> Any:

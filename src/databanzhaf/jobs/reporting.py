@@ -90,8 +90,8 @@ def _groups(job: Job) -> list[str] | None:
         return None
     for name in job.settings.drop:
         column = job.table[name]
-        if 1 < column.nunique() <= MOST_GROUPS:
-            return [str(value) for value in column.fillna("(missing)")]
+        if 1 < column.map(str).nunique() <= MOST_GROUPS:
+            return ["(missing)" if gone else str(value) for value, gone in zip(column, column.isna(), strict=True)]
     return None
 
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from databanzhaf.applications import removal_curve
-from databanzhaf.errors import DesignMismatch, InvalidInput, LedgerMismatch
+from databanzhaf.errors import DatabanzhafError, DesignMismatch, InvalidInput, LedgerMismatch
+from databanzhaf.games import Learner
 from databanzhaf.jobs.outputs import make_folder, values_table, write_record, write_text
 from databanzhaf.jobs.preparing import Job, prepare
 from databanzhaf.jobs.settings import Settings, condition
@@ -20,33 +23,41 @@ from databanzhaf.progress import Watcher
 from databanzhaf.run import estimate, value
 from databanzhaf.types import Estimate
 
-# Predictions are kept, so that the metric can change later, if they need no more disk than this.
-MOST_KEPT_BYTES = 200 * 2**20
+# A model's predictions are kept, so that the metric can change later, if they need no more disk than this. The budget has no part in it:
+# a run that is continued must equal one that was not.
+LARGEST_KEPT_BYTES = 10 * 2**10
 
 
-def run(job: Job, out: Path, *, watch: Watcher | bool = False, curve: bool = False) -> Estimate:
+def run(job: Job, out: Path, *, watch: Watcher | None = None, curve: bool = False) -> Estimate:
     """Value, with the ledger in `out`; then write values.csv and run.json there."""
     make_folder(out)
     started = time.time()
     path = out / "run.db"
-    keep = None if path.exists() else ("outcomes" if keeps_predictions(job, job.settings.budget * job.repeats) else "utilities")
     settings = job.settings
+    begun = False
+
+    def watcher(done: int, total: int, estimates: Sequence[Estimate]) -> None:
+        nonlocal begun
+        if not begun:  # all is checked, and the ledger is this run's
+            write_record(job, out, {"status": "begun"})
+            begun = True
+        if watch is not None:
+            watch(done, total, estimates)
+
     try:
-        with Ledger(path, keep=keep) as ledger:
+        with open_ledger(path, job) as ledger:
             seconds_before = ledger.seconds()
-            if ledger.is_new:
-                write_record(job, out, {"status": "begun"})
             found = value(
                 job.game,
                 named(settings.notion),
                 estimator=settings.estimator,
                 budget=settings.budget,
-                repeats=job.repeats,
+                repeats=settings.repeats,
                 seed=settings.seed,
                 ledger=ledger,
                 evaluator=job.evaluator(),
                 until=condition(settings.until),
-                progress=watch,
+                progress=watcher,
             )
             trained = ledger.seconds()
     except LedgerMismatch as error:
@@ -55,7 +66,12 @@ def run(job: Job, out: Path, *, watch: Watcher | bool = False, curve: bool = Fal
         remedy = "Give another --out for this run, or repeat the command that wrote it."
         raise LedgerMismatch("\n".join([head, *lines[:6], *more, remedy])) from error
     except KeyboardInterrupt:
-        write_record(job, out, {"status": "stopped"})
+        if begun:
+            write_record(job, out, {"status": "stopped"})
+        raise
+    except DatabanzhafError:
+        with suppress(OSError):  # it is not empty
+            out.rmdir()
         raise
     if curve:
         _write_curve(job, found, out)
@@ -70,6 +86,13 @@ def run(job: Job, out: Path, *, watch: Watcher | bool = False, curve: bool = Fal
     }
     write_record(job, out, outcome)
     return found
+
+
+def open_ledger(path: Path, job: Job) -> Ledger:
+    """The run's ledger: an old one as it is, a new one that keeps predictions if they are small."""
+    with Ledger(path) as there:
+        new = there.is_new
+    return Ledger(path, keep=("outcomes" if keeps_predictions(job) else "utilities") if new else None)
 
 
 def _write_curve(job: Job, found: Estimate, out: Path) -> None:
@@ -101,10 +124,12 @@ def reread(ledger: Path, *, notion: str | None = None, metric: str | None = None
 
 def bytes_of_a_prediction(job: Job) -> int:
     """About what one model's predictions take on disk."""
-    outputs = len(np.unique(job.dataset.y)) if job.classifies else 1
-    return len(job.dataset.y_val) * (outputs + 1) * 4 + 400
+    outputs = len(np.unique(job.dataset.y)) if job.classifies else 0
+    number = 8 if isinstance(job.game, Learner) else 4  # float64 from scikit-learn, float32 from the networks
+    return len(job.dataset.y_val) * (outputs * number + (4 if job.classifies else 8)) + 400
 
 
-def keeps_predictions(job: Job, evaluations: int) -> bool:
+def keeps_predictions(job: Job) -> bool:
     """Whether a new run keeps the predictions, so that the metric can change later."""
-    return evaluations * bytes_of_a_prediction(job) <= MOST_KEPT_BYTES
+    asked = job.settings.keep
+    return asked == "predictions" or (asked == "auto" and bytes_of_a_prediction(job) <= LARGEST_KEPT_BYTES)

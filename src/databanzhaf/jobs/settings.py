@@ -37,6 +37,7 @@ class Settings:
     repeats: int | None = None
     until: str | None = None
     flag: str = "fdr:0.05"
+    keep: str = "auto"
     jobs: int = -1
     device: str = "auto"
     seed: int = 0
@@ -46,7 +47,11 @@ class Settings:
         """The settings of a run that `run.json` in its folder tells."""
         path = folder / "run.json"
         try:
-            stored = json.loads(path.read_text(encoding="utf-8"))["settings"]
+            record = json.loads(path.read_text(encoding="utf-8"))
+            stored, home = record["settings"], Path(record["started_in"])
+            for name in ("data", "validation"):
+                if stored[name] is not None and not Path(stored[name]).exists():
+                    stored[name] = str(home / stored[name])
             return cls(**{**stored, "drop": tuple(stored["drop"])})
         except FileNotFoundError as error:
             raise InvalidInput(
@@ -59,6 +64,8 @@ class Settings:
 def check_settings(settings: Settings) -> None:
     if settings.task not in ("auto", "classification", "regression"):
         raise InvalidInput(f"`task` must be auto, classification or regression; got {settings.task!r}. Try auto.")
+    if settings.keep not in ("auto", "predictions", "scores"):
+        raise InvalidInput(f"`keep` must be auto, predictions or scores; got {settings.keep!r}. Try auto.")
     check_between("validation_fraction", settings.validation_fraction, 0, 1, "Try 0.3.")
     check_count("budget", settings.budget)
     chance.check_seed(settings.seed)

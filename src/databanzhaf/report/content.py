@@ -99,7 +99,7 @@ def _crowded(groups: Sequence[Any], suspects: IntArray) -> list[str]:
 
 def cell(value: Any) -> Any:
     """A cell of the user's table for the page: numbers as they are, the rest as text that is not too long."""
-    if value is None or (isinstance(value, float) and value != value):
+    if value is None or type(value).__name__ in ("NAType", "NaTType") or (isinstance(value, float) and value != value):
         return ""
     if isinstance(value, (bool, np.bool_)):
         return str(bool(value))

@@ -36,12 +36,14 @@ def estimated(values, errors):
 def test_the_page_shows_the_values_of_the_run(reports):
     data = data_of(reports["rows"])
     table = pd.read_csv(reports["rows"].parent / "values.csv", keep_default_na=False)
-    np.testing.assert_allclose(data["values"], table["value"], rtol=1e-6)
-    assert data["suspects"] == np.flatnonzero(table["flag"] == "suspect")[np.argsort(table["value"][table["flag"] == "suspect"])].tolist()
+    order = np.argsort(table["value"], kind="stable")
+    np.testing.assert_allclose(data["values"], table["value"][order], rtol=1e-6)
+    assert data["suspect"] == (table["flag"][order] == "suspect").tolist()
+    assert data["table"]["suspects"] == np.flatnonzero(table["flag"] == "suspect").tolist()
     source = pd.read_csv(reports["rows"].parents[1] / "suppliers.csv")
     column = data["table"]["columns"].index("bought")
     assert [row[column] for row in data["table"]["rows"]] == source["bought"][table["row"]].tolist()
-    assert data["groups"] == source["supplier"][table["row"]].tolist()
+    assert data["groups"] == source["supplier"][table["row"][order]].tolist()
     assert data["series"]["evaluations"][-1] == 600
     assert data["curve"]["counts"][0] == 0
 
@@ -51,6 +53,24 @@ def test_a_report_can_be_written_again_and_is_the_same(reports):
     done = CliRunner().invoke(app, ["report", str(reports["rows"].parent / "run.db")])
     assert done.exit_code == 0, done.output
     assert reports["rows"].read_bytes() == before
+
+
+def test_a_great_many_rows_are_drawn_in_part_and_the_lowest_listed(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("databanzhaf.report.page.MOST_POINTS", 20)
+    monkeypatch.setattr("databanzhaf.jobs.reporting.MOST_LINES", 30)
+    rng = np.random.default_rng(0)
+    pd.DataFrame(rng.normal(size=(150, 2)), columns=["a", "b"]).assign(label=rng.integers(0, 2, 150)).to_csv("t.csv", index=False)
+    done = CliRunner().invoke(app, ["value", "t.csv", "--target", "label", "--budget", "300", "--flag", "lowest:0.1"])
+    assert done.exit_code == 0, done.output
+    data, table = data_of(tmp_path / "runs/t/report.html"), pd.read_csv(tmp_path / "runs/t/values.csv", keep_default_na=False)
+    assert len(data["values"]) == 20
+    assert (data["places"][0], data["places"][-1]) == (1, len(table))
+    lowest = table.sort_values("rank").head(30)
+    assert sorted(row[0] for row in data["table"]["rows"]) == sorted(lowest["row"])
+    assert len(data["table"]["suspects"]) == (table["flag"] == "suspect").sum()
+    assert data["table"]["all"] == len(table)
+    assert "are drawn, evenly from" in (tmp_path / "runs/t/report.html").read_text()
 
 
 def test_two_thousand_rows_take_under_five_seconds_and_six_megabytes(tmp_path, monkeypatch):

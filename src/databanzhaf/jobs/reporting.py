@@ -25,6 +25,8 @@ from databanzhaf.types import Estimate, Evaluations
 LOWEST_PICTURES, HIGHEST_PICTURES = 300, 50
 MOST_COLUMNS = 40
 MOST_GROUPS = 40
+# The table has the lowest values only, if there are more: a browser would not open the page.
+MOST_LINES = 5000
 
 
 def write_report(job: Job, found: Estimate, folder: Path) -> Path:
@@ -96,7 +98,8 @@ def _groups(job: Job) -> list[str] | None:
 
 
 def _table(job: Job, found: Estimate) -> Table:
-    values = values_table(job, found)
+    players = np.sort(found.ranking()[:MOST_LINES])
+    values = values_table(job, found).iloc[players]
     shape = tuple(job.table.attrs.get("shape", ()))
     shows_pictures = is_image(shape) and job.group_sizes is None
     own = [] if job.group_sizes is not None or shows_pictures else list(job.table.columns)
@@ -106,15 +109,16 @@ def _table(job: Job, found: Estimate) -> Table:
         own = []
     columns = [*values.columns, *(str(name) for name in own)]
     mine = [[cell(value) for value in row] for row in values.itertuples(index=False)]
-    theirs = zip(*([cell(value) for value in job.table[name]] for name in own), strict=True) if own else ([] for _ in mine)
+    shown = job.table if job.group_sizes is not None else job.table.iloc[players]
+    theirs = zip(*([cell(value) for value in shown[name]] for name in own), strict=True) if own else ([] for _ in mine)
     rows = [[*left, *right] for left, right in zip(mine, theirs, strict=True)]
-    return Table(columns, rows, _pictures(job, found, shape) if shows_pictures else {})
+    return Table(columns, rows, players.tolist(), _pictures(job, found, shape) if shows_pictures else {})
 
 
 def _pictures(job: Job, found: Estimate, shape: tuple[int, ...]) -> dict[int, str]:
     order = found.ranking()
     pixels = job.table.drop(columns=job.settings.target).iloc[:, : int(np.prod(shape))]
-    shown = np.unique(np.concatenate([order[:LOWEST_PICTURES], order[-HIGHEST_PICTURES:]]))
+    shown = np.unique(np.concatenate([order[:LOWEST_PICTURES], order[:MOST_LINES][-HIGHEST_PICTURES:]]))
     return {int(player): data_address(pixels.iloc[int(player)].to_numpy().reshape(shape)) for player in shown}
 
 

@@ -27,10 +27,14 @@ class Series:
 
 @dataclass(frozen=True)
 class Table:
-    """One line per player: columns as the user named them, cells as text or numbers; pictures as data addresses, if there are any."""
+    """One line per player: columns as the user named them, cells as text or numbers; pictures as data addresses, if there are any.
+
+    `players` says who they are: all, or those with the lowest values.
+    """
 
     columns: list[str]
     rows: list[list[Any]]
+    players: list[int]
     pictures: dict[int, str] = field(default_factory=dict)
 
 

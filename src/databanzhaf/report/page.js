@@ -30,30 +30,31 @@ function safe(text) {
 }
 
 function sorted() {
-  const { order, values, low, high, names, suspects } = data;
-  const flagged = new Set(suspects), place = order.map((_, k) => k + 1);
-  const pick = (column) => order.map((i) => column[i]);
+  const { places, values, low, high, names, suspect } = data;
   const dots = (which, name, mark) => {
-    const at = order.map((i, k) => [i, k + 1]).filter(([i]) => flagged.has(i) === which);
+    const pick = (column) => column.filter((_, i) => suspect[i] === which);
     return {
-      type: "scatter", mode: "markers", name, x: at.map(([, k]) => k), y: at.map(([i]) => values[i]),
-      text: at.map(([i]) => safe(names[i])), hovertemplate: "%{text}<br>value %{y:.5f}<extra></extra>", marker: mark,
+      type: "scatter", mode: "markers", name, x: pick(places), y: pick(values), text: pick(names).map(safe),
+      hovertemplate: "%{text}<br>value %{y:.5f}<extra></extra>", marker: mark,
     };
   };
-  const band = { type: "scatter", mode: "lines", line: { width: 0 }, hoverinfo: "skip", x: place };
+  const band = { type: "scatter", mode: "lines", line: { width: 0 }, hoverinfo: "skip", x: places };
   const traces = high.every((v) => v === null) ? [] : [
-    Object.assign({}, band, { y: pick(high), showlegend: false }),
-    Object.assign({}, band, { y: pick(low), fill: "tonexty", fillcolor: colour("band") + "99", name: "95% interval" }),
+    Object.assign({}, band, { y: high, showlegend: false }),
+    Object.assign({}, band, { y: low, fill: "tonexty", fillcolor: colour("band") + "99", name: "95% interval" }),
   ];
   traces.push(dots(false, "not suspect", { color: colour("main"), size: 5 }));
-  if (flagged.size) traces.push(dots(true, "suspect", { color: colour("bad"), size: 7, symbol: "x" }));
+  if (suspect.some((flag) => flag)) traces.push(dots(true, "suspect", { color: colour("bad"), size: 7, symbol: "x" }));
   draw("sorted", traces, layout("", data.who + ", lowest value first", "value"));
 }
 
 function parts(id, labels) {
   if (!labels) return;
   const sums = new Map();
-  labels.forEach((label, i) => sums.set(label, [...(sums.get(label) || []), data.values[i]]));
+  labels.forEach((label, i) => {
+    if (!sums.has(label)) sums.set(label, []);
+    sums.get(label).push(data.values[i]);
+  });
   const mean = (list) => list.reduce((a, b) => a + b, 0) / list.length;
   const names = [...sums.keys()].sort((a, b) => mean(sums.get(a)) - mean(sums.get(b))).slice(0, 40);
   const traces = names.map((name) => ({
@@ -97,10 +98,10 @@ function charts() {
 
 // ---------------------------------------------------------------- the table
 
-const state = { column: 0, down: false, page: 0, size: 25, words: "", only: data.suspects.length > 0 };
+const state = { column: 0, down: false, page: 0, size: 25, words: "", only: data.table.suspects.length > 0 };
 const body = document.querySelector("#rows tbody"), head = document.querySelector("#rows thead tr");
 const numbers = new Intl.NumberFormat("en", { maximumSignificantDigits: 5 });
-const flags = new Set(data.suspects);
+const flags = new Set(data.table.suspects);
 const lines = data.table.rows.map((cells, i) => ({ i, cells, text: cells.join(" ").toLowerCase() }));
 
 function compare(a, b) {
@@ -124,10 +125,13 @@ function show() {
     if (arrow) arrow.textContent = order === "ascending" ? " ▲" : order === "descending" ? " ▼" : "";
   });
   document.getElementById("count").textContent =
-    found.length.toLocaleString("en") + " of " + lines.length.toLocaleString("en") + " " + data.who + ", page " + (state.page + 1) + " of " + pages;
+    found.length.toLocaleString("en") + " of " + whose + data.who + ", page " + (state.page + 1) + " of " + pages;
   document.getElementById("before").disabled = state.page === 0;
   document.getElementById("after").disabled = state.page >= pages - 1;
 }
+
+const count = (number) => number.toLocaleString("en") + " ";
+const whose = lines.length < data.table.all ? "the " + count(lines.length) + "lowest of " + count(data.table.all) : count(data.table.all);
 
 function row(line) {
   const tr = document.createElement("tr");

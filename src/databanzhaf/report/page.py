@@ -14,17 +14,26 @@ from databanzhaf._version import __version__
 from databanzhaf.errors import BackendUnavailable
 from databanzhaf.report.content import Content
 
+MOST_POINTS = 10_000
+
 
 def render(content: Content) -> str:
     """The page, with its styles, its script and the chart library inside."""
+    n = len(content.values)
+    drawn = "" if n <= MOST_POINTS else f" Of {n:,} {content.who} {MOST_POINTS:,} are drawn, evenly from the lowest to the highest."
     sections = [
-        _section("values", "All values, lowest first", _VALUES, _chart("sorted", f"Sorted values of all {content.who} with 95% intervals")),
+        _section(
+            "values",
+            "All values, lowest first",
+            _VALUES + drawn,
+            _chart("sorted", f"Sorted values of {content.who} with 95% intervals"),
+        ),
         _section("look", "What to look at", _LOOK, _TABLE.replace("{who}", content.who)),
     ]
     if content.classes is not None:
-        sections.append(_section("by-class", "Value by class", _BY_CLASS, _chart("classes", "Box plots of the values of each class")))
+        sections.append(_section("by-class", "Value by class", _BY_CLASS + drawn, _chart("classes", "Box plots of values by class")))
     if content.groups is not None:
-        sections.append(_section("by-group", "Value by group", _BY_GROUP, _chart("groups", "Box plots of the values of each group")))
+        sections.append(_section("by-group", "Value by group", _BY_GROUP + drawn, _chart("groups", "Box plots of values by group")))
     if content.series is not None:
         sections.append(_section("run", "How the run went", _RUN, _chart("progress", "Rank stability and standard error over the run")))
     sections.append(_section("trust", "Can I trust this?", "", _trust(content)))
@@ -70,21 +79,29 @@ def _plotly() -> str:
 def _json(content: Content) -> str:
     """All numbers and texts of the page; no text can end the script element."""
     series, curve = content.series, content.curve
+    order = np.argsort(content.values, kind="stable")
+    n = len(order)
+    # Charts show at most so many, evenly from the lowest to the highest.
+    places = np.unique(np.linspace(0, n - 1, min(n, MOST_POINTS)).round().astype(np.int64))
+    points = order[places]
+    players = np.array(content.table.players)
     data = {
         "who": content.who,
-        "names": content.names,
-        "values": _numbers(content.values),
-        "low": _numbers(content.low),
-        "high": _numbers(content.high),
-        "order": np.argsort(content.values, kind="stable").tolist(),
-        "suspects": content.suspects.tolist(),
-        "classes": content.classes,
-        "groups": content.groups,
+        "names": [content.names[i] for i in points],
+        "places": (places + 1).tolist(),
+        "values": _numbers(content.values[points]),
+        "low": _numbers(content.low[points]),
+        "high": _numbers(content.high[points]),
+        "suspect": np.isin(points, content.suspects).tolist(),
+        "classes": None if content.classes is None else [content.classes[i] for i in points],
+        "groups": None if content.groups is None else [content.groups[i] for i in points],
         "offset": 1 if content.table.pictures else 0,
         "table": {
             "columns": content.table.columns,
             "rows": [[None if isinstance(cell, float) and not np.isfinite(cell) else cell for cell in row] for row in content.table.rows],
-            "pictures": content.table.pictures,
+            "suspects": np.flatnonzero(np.isin(players, content.suspects)).tolist(),
+            "pictures": {line: content.table.pictures[i] for line, i in enumerate(players.tolist()) if i in content.table.pictures},
+            "all": n,
         },
         "series": None
         if series is None

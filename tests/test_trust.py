@@ -67,3 +67,13 @@ def test_the_linear_share_is_the_signals_part_of_the_variance():
     signal = float((WORTH**2).sum() / 4)
     evaluations, found = run(lambda c, keys: c @ WORTH + np.sqrt(signal) * noise(keys), stochastic=True, estimator="reuse")
     assert linear_share(evaluations, found) == pytest.approx(0.5, abs=0.05)
+
+
+def test_the_linear_share_of_all_coalitions_is_least_squares(rng):
+    """Against NumPy's own fit of U by who is in."""
+    table = rng.normal(size=16) + np.arange(16) % 2
+    evaluations = db.Evaluations(db.designs.Exhaustive(4), np.arange(16), table[:, None], False, None)
+    who = db.designs.Exhaustive(4).coalitions(np.arange(16))
+    fit, *_ = np.linalg.lstsq(np.column_stack([np.ones(16), who]), table, rcond=None)
+    residual = table - np.column_stack([np.ones(16), who]) @ fit
+    assert linear_share(evaluations, db.estimate(evaluations)) == pytest.approx(1 - residual.var() / table.var())

@@ -16,8 +16,12 @@ Watcher: TypeAlias = Callable[[int, int, Sequence[Estimate]], None]
 
 
 def stability(estimates: Sequence[Estimate]) -> float | None:
-    """Spearman between the values at the last two checkpoints; the later one has a quarter more coalitions."""
-    return spearman(estimates[-2].values, estimates[-1].values) if len(estimates) > 1 else None
+    """Spearman between the last values and those of the latest checkpoint with a sixth fewer evaluations or less.
+
+    Checkpoints lie a quarter apart; only the end of a run may come sooner after one, and would then seem stable.
+    """
+    earlier = [each for each in estimates[:-1] if 1.2 * each.n_evaluations <= estimates[-1].n_evaluations]
+    return spearman(earlier[-1].values, estimates[-1].values) if earlier else None
 
 
 class Bar:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from databanzhaf.designs import Coin
+from databanzhaf.designs import Coin, Exhaustive
 from databanzhaf.notions import LeastCore, Notion
 from databanzhaf.ranking import spearman
 from databanzhaf.run import estimate
@@ -69,14 +69,16 @@ def noise_share(evaluations: Evaluations) -> float:
 def linear_share(evaluations: Evaluations, found: Estimate) -> float:
     r"""R² of the best additive game, in which each player is worth its value whoever else is there.
 
-    For fair-coin coalitions and Banzhaf values it is :math:`\sum_i (\hat\phi_i^2 - \mathrm{se}_i^2) / (4\, \mathrm{var}(U))`: values
-    are the coefficients of the best linear fit, a fair coin has variance 1/4, and squared errors would count as signal. Low: players
-    depend on each other, or U is mostly noise. NaN for other designs and notions.
+    For fair-coin coalitions, or all of them, and Banzhaf values it is
+    :math:`\sum_i (\hat\phi_i^2 - \mathrm{se}_i^2) / (4\, \mathrm{var}(U))`: values are the coefficients of the best linear fit, a fair
+    coin has variance 1/4, and squared errors would count as signal. Low: players depend on each other, or U is mostly noise. NaN for
+    other designs and notions.
     """
     design = evaluations.design
-    if not isinstance(design, Coin) or design.p != 0.5 or found.notion != "banzhaf" or not np.isfinite(found.std_errors).all():
+    fair = isinstance(design, Exhaustive) or (isinstance(design, Coin) and design.p == 0.5)
+    if not fair or found.notion != "banzhaf" or not np.isfinite(found.std_errors).all():
         return float("nan")
-    total = float(evaluations.utility.var(ddof=1)) if len(evaluations.indices) > 1 else 0.0
+    total = float(evaluations.utility.var(ddof=0 if isinstance(design, Exhaustive) else 1)) if len(evaluations.indices) > 1 else 0.0
     if total <= 0:
         return float("nan")
     return float(np.clip(np.sum(found.values**2 - found.std_errors**2) / (4 * total), 0.0, 1.0))

@@ -52,6 +52,7 @@ def content(job: Job, found: Estimate, evaluations: Evaluations, seconds: float,
         subject=f"{found.notion} values of {len(found.values):,} {who} for predicting {job.settings.target} by {job.settings.model}, "
         f"scored by {metric} on {len(job.dataset.y_val):,} validation rows.",
         who=who,
+        rule=job.settings.flag,
         alerts=describe(found, suspects, seen, who, groups=groups),
         names=_names(job),
         values=found.values,
@@ -107,11 +108,16 @@ def _table(job: Job, found: Estimate) -> Table:
     own = [job.settings.target, *(name for name in own if name not in (job.settings.target, job.settings.id))][:MOST_COLUMNS]
     if job.group_sizes is not None:
         own = []
-    columns = [*values.columns, *(str(name) for name in own)]
-    mine = [[cell(value) for value in row] for row in values.itertuples(index=False)]
-    shown = job.table if job.group_sizes is not None else job.table.iloc[players]
-    theirs = zip(*([cell(value) for value in shown[name]] for name in own), strict=True) if own else ([] for _ in mine)
-    rows = [[*left, *right] for left, right in zip(mine, theirs, strict=True)]
+    # Who it is, what label it has and whether it is suspect come first: a phone shows no more.
+    first = [name for name in ("row", "id", "group", "rows") if name in values.columns]
+    parts = [values[first]]
+    if job.group_sizes is None:
+        parts.append(job.table.iloc[players][own[:1]])
+    parts.append(values[["flag", "value", "std_error", "ci_low", "ci_high", "rank"]])
+    if job.group_sizes is None:
+        parts.append(job.table.iloc[players][own[1:]])
+    columns = [str(name) for part in parts for name in part.columns]
+    rows = [list(row) for row in zip(*([cell(value) for value in part[name]] for part in parts for name in part.columns), strict=True)]
     return Table(columns, rows, players.tolist(), _pictures(job, found, shape) if shows_pictures else {})
 
 

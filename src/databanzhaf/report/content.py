@@ -45,6 +45,7 @@ class Content:
     title: str
     subject: str
     who: str
+    rule: str
     alerts: list[str]
     names: list[str]
     values: FloatArray

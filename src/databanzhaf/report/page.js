@@ -45,7 +45,26 @@ function sorted() {
   ];
   traces.push(dots(false, "not suspect", { color: colour("main"), size: 5 }));
   if (suspect.some((flag) => flag)) traces.push(dots(true, "suspect", { color: colour("bad"), size: 7, symbol: "x" }));
-  draw("sorted", traces, layout("", data.who + ", lowest value first", "value"));
+  draw("sorted", few ? bars(dots) : traces, layout("", data.who + ", lowest value first", "value", few ? named() : {}));
+}
+
+// Few enough to show each by its name, with its own interval.
+const few = data.names.length <= 40;
+
+function bars(dots) {
+  const { values, low, high, suspect } = data;
+  return [[false, "not suspect", "main"], [true, "suspect", "bad"]].filter(([which]) => suspect.includes(which)).map(([which, name, hue]) => {
+    const pick = (column) => column.filter((_, i) => suspect[i] === which), at = pick(values.map((_, i) => i));
+    const reach = (end, sign) => at.map((i) => (end[i] === null ? 0 : sign * (end[i] - values[i])));
+    return Object.assign(dots(which, name, { color: colour(hue), size: 9, symbol: which ? "x" : "circle" }), {
+      error_y: { type: "data", symmetric: false, array: reach(high, 1), arrayminus: reach(low, -1), color: colour(hue) },
+    });
+  });
+}
+
+function named() {
+  const axis = layout("", data.who + ", lowest value first", "").xaxis;
+  return { xaxis: Object.assign(axis, { tickvals: data.places, ticktext: data.names.map((name) => safe(name).slice(0, 24)), zeroline: false }) };
 }
 
 function parts(id, labels) {
@@ -72,7 +91,7 @@ function progress() {
     { type: "scatter", mode: "lines+markers", name: "median standard error", x: evaluations, y: std_error, yaxis: "y2",
       line: { color: colour("bad"), dash: "dot" }, marker: { symbol: "square" } },
   ], layout("", "evaluations", "rank stability", {
-    yaxis2: { title: { text: "standard error" }, overlaying: "y", side: "right", showgrid: false, automargin: true, rangemode: "tozero" },
+    yaxis2: { title: { text: "standard error" }, overlaying: "y", side: "right", showgrid: false, automargin: true, rangemode: "tozero", tickmode: "auto", nticks: 6 },
   }));
 }
 
@@ -98,9 +117,11 @@ function charts() {
 
 // ---------------------------------------------------------------- the table
 
-const state = { column: 0, down: false, page: 0, size: 25, words: "", only: data.table.suspects.length > 0 };
+const state = { column: 0, down: false, page: 0, size: 25, words: "", only: data.table.suspects.length > 0 && !few };
 const body = document.querySelector("#rows tbody"), head = document.querySelector("#rows thead tr");
 const numbers = new Intl.NumberFormat("en", { maximumSignificantDigits: 5 });
+const short = new Intl.NumberFormat("en", { maximumSignificantDigits: 3 });
+const ours = new Set(["value", "std_error", "ci_low", "ci_high"]);
 const flags = new Set(data.table.suspects);
 const lines = data.table.rows.map((cells, i) => ({ i, cells, text: cells.join(" ").toLowerCase() }));
 
@@ -150,7 +171,7 @@ function row(line) {
     td.dir = "auto";
     if (typeof value === "number") {
       td.className = "number";
-      td.textContent = Number.isInteger(value) ? value : numbers.format(value);
+      td.textContent = Number.isInteger(value) ? value : (ours.has(data.table.columns[k]) ? short : numbers).format(value);
     } else {
       td.textContent = value === null ? "" : value;
       if (data.table.columns[k] === "flag" && value) td.className = "mark";
@@ -164,6 +185,7 @@ function listen() {
   data.table.columns.forEach((name, k) => {
     const th = document.createElement("th"), button = document.createElement("button"), arrow = document.createElement("span");
     th.scope = "col";
+    if (lines.length && typeof lines[0].cells[k] === "number") th.className = "number";
     button.type = "button";
     button.title = name.slice(0, 200);
     button.textContent = name.slice(0, 60);

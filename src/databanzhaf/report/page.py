@@ -28,7 +28,7 @@ def render(content: Content) -> str:
             _VALUES + drawn,
             _chart("sorted", f"Sorted values of {content.who} with 95% intervals"),
         ),
-        _section("look", "What to look at", _LOOK, _TABLE.replace("{who}", content.who)),
+        _section("look", "What to look at", _look(content), _TABLE.replace("{who}", content.who)),
     ]
     if content.classes is not None:
         sections.append(_section("by-class", "Value by class", _BY_CLASS + drawn, _chart("classes", "Box plots of values by class")))
@@ -138,32 +138,36 @@ def _facts(facts: dict[str, str]) -> str:
     return '<dl class="facts">' + "".join(f"<dt>{_text(name)}</dt><dd>{_text(value)}</dd>" for name, value in facts.items()) + "</dl>"
 
 
+def _look(content: Content) -> str:
+    rule = "are below zero beyond chance" if content.rule.startswith("fdr") else f"are chosen by the rule {_text(content.rule)}"
+    return f"Suspects {rule}. Click a column to sort; type to search." + (" Rows count from 0." if content.who == "rows" else "")
+
+
 def _trust(content: Content) -> str:
     trust = content.trust
     rows = {
         "Do two halves of the run agree?": _told(
             trust.split_half,
-            "{:.2f}",
-            "rank correlation; above 0.9 single rows can be compared, below 0.7 only the extremes mean something",
+            f"{{:.2f}} rank correlation; above 0.9 single {content.who} can be compared, below 0.7 only the extremes mean something",
+            "the run is too short, or its values have no ranking",
         ),
         "How much is training noise?": _told(
-            trust.noise_share, "{:.0%}", "of the variance between models; --repeats 2 or more measures it"
+            trust.noise_share, "{:.0%} of the variance between models", "two or more --repeats would measure it"
         ),
-        "Do rows act on their own?": _told(
+        f"Do {content.who} act on their own?": _told(
             trust.linear_share,
-            "{:.0%}",
-            "of the variance is explained by values that add up; the rest is rows that depend on each other, and noise",
+            f"{{:.0%}} of the variance is explained by values that add up; the rest is {content.who} that depend on each other, and noise",
+            "only coalitions drawn by a fair coin tell, for Banzhaf values",
         ),
     }
     return _facts(rows)
 
 
-def _told(number: float | None, form: str, words: str) -> str:
-    return f"unknown ({words})" if number is None else f"{form.format(number)} {words}"
+def _told(number: float | None, known: str, unknown: str) -> str:
+    return f"unknown: {unknown}" if number is None else known.format(number)
 
 
 _VALUES = "Each point is a value: how much the score of a model changes, on average, when this one joins a random part of the others."
-_LOOK = "Suspects are below zero beyond chance. Click a column to sort; type to search. Rows count from 0."
 _BY_CLASS = "Boxes hold the middle half of each class, lowest mean first."
 _BY_GROUP = "Boxes hold the middle half of each group, lowest mean first."
 _RUN = "Rank stability compares the values with those from a fifth fewer evaluations. The standard error should keep falling."

@@ -27,13 +27,14 @@ ALLOWED = {
     "estimators": GROUND | {"designs", "notions"},
     "theory": GROUND | {"notions"},
     "applications": GROUND | {"chance", "evaluators"},
-    "until": GROUND | {"ranking"},
-    "progress": GROUND | {"ranking"},
-    "loop": GROUND | {"chance", "designs", "estimators", "ledger", "notions", "progress", "until"},
+    "until": GROUND,
+    "progress": GROUND,
+    "stability": GROUND | {"notions", "ranking"},
+    "loop": GROUND | {"chance", "designs", "estimators", "ledger", "notions", "progress", "stability", "until"},
     "tables": GROUND | {"chance"},
     "neighbors": set(),
     "models": GROUND | {"data", "games", "neighbors"},
-    "trust": GROUND | {"designs", "notions", "ranking", "run"},
+    "trust": GROUND | {"designs", "notions", "run", "stability"},
     "valuator": GROUND
     | {"applications", "data", "estimators", "evaluators", "games", "ledger", "models", "notions", "run", "tables", "trust", "until"}
     | {"plots"},
@@ -43,11 +44,11 @@ ALLOWED = {
     "report": GROUND | {"applications", "trust"},
     "screen": GROUND | {"jobs"},
     "doctor": GROUND,
-    "plots": GROUND | {"applications", "progress"},
-    "plan": GROUND | {"chance", "jobs", "notions", "run", "theory"},
+    "plots": GROUND | {"applications"},
+    "plan": GROUND | {"chance", "designs", "jobs", "notions", "run", "theory"},
     "cli": None,
     "__main__": None,
-    "run": GROUND | {"chance", "designs", "estimators", "evaluators", "ledger", "loop", "notions", "progress", "until"},
+    "run": GROUND | {"chance", "designs", "estimators", "evaluators", "ledger", "loop", "notions", "progress", "stability", "until"},
 }
 
 

@@ -109,7 +109,7 @@ def test_a_refused_command_and_a_failing_metric_leave_the_folder_to_the_next():
         "class Leaves(LogisticRegression):\n    def fit(self, X, y): sys.exit(4)\n"
     )
     for name, reason in (("Fails", "RuntimeError: no"), ("Leaves", "SystemExit: 4")):
-        failed = invoke(*base, "--model", f"failing:{name}")
+        failed = invoke(*base, "--model", f"failing:{name}", "--jobs", 1)
         assert failed.exit_code == 2
         assert reason in failed.stderr
     assert not Path("runs/t").exists() or not Path("runs/t/values.csv").exists()

@@ -53,7 +53,8 @@ def test_convergence_is_that_of_the_checkpoints(notion):
     counts = ax.get_lines()[0].get_xdata()
     assert counts[-1] == estimate.n_evaluations
     last = db.run.history(ledger, notion.name)[-1]
-    assert np.array_equal(last.values, estimate.values)
+    assert np.array_equal(last.estimate.values, estimate.values)
+    np.testing.assert_equal(ax.get_lines()[0].get_ydata()[-1], last.stability)
 
 
 def test_what_is_unknown_is_drawn_without_intervals():

@@ -169,15 +169,15 @@ def test_a_watcher_sees_every_batch_and_changes_nothing(until):
     assert np.array_equal(watched.values, db.value(game, estimator="reuse", budget=3000, until=until).values)
     assert seen[0][:2] == (0, 3000)
     assert seen[-1][:2] == (3000, 3000)
-    for estimate in seen[-1][2]:
-        again = db.value(game, estimator="reuse", budget=estimate.n_evaluations)
-        assert np.array_equal(estimate.values, again.values)
+    for checkpoint in seen[-1][2]:
+        again = db.value(game, estimator="reuse", budget=checkpoint.estimate.n_evaluations)
+        assert np.array_equal(checkpoint.estimate.values, again.values)
 
 
 def test_an_exception_of_the_watcher_stops_the_run_after_a_whole_batch(tmp_path):
     game, _ = closed_forms.noisy_additive()
 
-    def stop(done, total, estimates):
+    def stop(done, total, checkpoints):
         if done:
             raise KeyboardInterrupt
 

@@ -6,6 +6,7 @@ import pytest
 import databanzhaf as db
 from databanzhaf.run import read_evaluations
 from databanzhaf.trust import examine, linear_share, noise_share, split_half
+from tests.closed_forms import noisy_additive
 
 WORTH = np.linspace(-1, 1, 20)
 
@@ -77,3 +78,17 @@ def test_the_linear_share_of_all_coalitions_is_least_squares(rng):
     fit, *_ = np.linalg.lstsq(np.column_stack([np.ones(16), who]), table, rcond=None)
     residual = table - np.column_stack([np.ones(16), who]) @ fit
     assert linear_share(evaluations, db.estimate(evaluations)) == pytest.approx(1 - residual.var() / table.var())
+
+
+@pytest.mark.parametrize(("notion", "noise"), [(db.Banzhaf(), 3.0), (db.Shapley(), 0.7)], ids=["banzhaf", "shapley"])
+def test_the_stability_is_how_two_whole_runs_agree(notion, noise):
+    """Predicted from the halves of one run, and measured between runs of other seeds."""
+    game, _ = noisy_additive(40, noise=noise)
+    predicted, runs = [], []
+    for seed in range(24):
+        ledger = db.Ledger()
+        runs.append(db.value(game, notion, budget=1640, seed=seed, ledger=ledger).values)
+        predicted.append(db.run.history(ledger, notion.name)[-1].stability)
+    measured = [db.ranking.spearman(a, b) for a, b in zip(runs[::2], runs[1::2], strict=True)]
+    assert 0.5 < np.mean(measured) < 0.95
+    assert np.mean(predicted) == pytest.approx(np.mean(measured), abs=0.06)

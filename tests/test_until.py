@@ -39,17 +39,17 @@ def test_precise_stops_when_every_error_is_small():
 
 def test_ranking_stable_stops_when_the_ranking_settles():
     game, weights = closed_forms.noisy_additive(n=40, noise=1.0)
-    estimate = db.value(game, estimator="reuse", budget=100_000, until=db.until.ranking_stable(0.99))
-    assert estimate.n_evaluations < 50_000
+    estimate = db.value(game, estimator="reuse", budget=100_000, until=db.until.ranking_stable(0.95))
+    assert 100 < estimate.n_evaluations < 50_000
     assert db.ranking.spearman(estimate.values, weights) > 0.95
-    longer = db.value(game, estimator="reuse", budget=100_000, until=db.until.ranking_stable(0.999, patience=4))
+    longer = db.value(game, estimator="reuse", budget=100_000, until=db.until.ranking_stable(0.99, patience=4))
     assert longer.n_evaluations > estimate.n_evaluations
 
 
 def test_pure_noise_is_not_taken_for_a_stable_ranking():
     game, _ = closed_forms.noisy_additive(n=30, noise=1.0)
     flat = db.games.Function(30, lambda c, keys: game.function(c & False, keys), stochastic=True, name="flat")
-    estimate = db.value(flat, budget=20_000, until=db.until.ranking_stable(0.99))
+    estimate = db.value(flat, budget=20_000, until=db.until.ranking_stable(0.8))
     assert estimate.n_evaluations == 20_000
 
 

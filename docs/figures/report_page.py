@@ -15,7 +15,9 @@ with tempfile.TemporaryDirectory() as folder:
     for words in COMMANDS:
         subprocess.run([sys.executable, "-m", "databanzhaf", *words.split()], cwd=folder, check=True, stdout=subprocess.DEVNULL)
     with sync_playwright() as play:
-        browser = play.chromium.launch(executable_path=os.environ.get("CHROMIUM", "/usr/bin/chromium"), args=["--no-sandbox", "--disable-gpu"])
+        browser = play.chromium.launch(
+            executable_path=os.environ.get("CHROMIUM", "/usr/bin/chromium"), args=["--no-sandbox", "--disable-gpu"]
+        )
         page = browser.new_page(viewport={"width": 1000, "height": 1150})
         page.goto((Path(folder) / "runs/suppliers/report.html").as_uri())
         page.wait_for_selector("html[data-ready=yes]")

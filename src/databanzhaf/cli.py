@@ -30,7 +30,7 @@ from databanzhaf.screen import (
     summary,
     tell,
 )
-from databanzhaf.types import Estimate
+from databanzhaf.types import Checkpoint, Estimate
 
 if TYPE_CHECKING:
     from databanzhaf.jobs import Settings
@@ -60,7 +60,9 @@ Notion = Annotated[str, typer.Option(help="banzhaf, shapley, beta:16,1, loo, lea
 How = Annotated[str, typer.Option(help="auto, reuse, permutation (one run serves all notions), marginal, exact, ...")]
 Budget = Annotated[int, typer.Option(help="Coalitions to train on; a larger one continues the run.")]
 Repeats = Annotated[int | None, typer.Option(help="Trainings of each coalition; 1, or more where all coalitions are known.")]
-Until = Annotated[str | None, typer.Option(help="Stop early: stable, stable:0.95, precise:0.01 or minutes:10; join with commas.")]
+Until = Annotated[
+    str | None, typer.Option(help="Stop early: stable, stable:0.95, precise:0.01, minutes:10; of several (commas) the first.")
+]
 Flag = Annotated[str, typer.Option(help="Who is a suspect: fdr:0.05, lowest:0.1, below:0 or cluster.")]
 Keep = Annotated[str, typer.Option(help="Of each model: predictions (the metric can change later), scores, or auto: predictions if small.")]
 Jobs = Annotated[int, typer.Option(help="Processes or threads; -1 is one for each core. Values do not depend on it.")]
@@ -121,7 +123,7 @@ def value(
         if as_json:
             answer(summary(job, found, folder))
         else:
-            tell(screen, job, found)
+            tell(screen, job, found, jobs_room.warnings_of(job, folder))
             screen.print(f"Written: {folder / 'values.csv'} (all values), {folder / 'run.db'}, {folder / 'run.json'}", soft_wrap=True)
             screen.print(report, soft_wrap=True)
 
@@ -148,7 +150,7 @@ def plan(
     seed: Seed = 0,
     encoding: Encoding = "utf-8",
     separator: Separator = None,
-    pilot: Annotated[int, typer.Option(help="Evaluations to learn from; nothing is written.")] = 100,
+    pilot: Annotated[int, typer.Option(help="Evaluations to learn from, ten times more if it is quick; nothing is written.")] = 100,
     epsilon: Annotated[float | None, typer.Option(help="Largest error in the paper's guarantee; the values' spread by default.")] = None,
     delta: Annotated[float, typer.Option(help="Of the paper's guarantee: how often it may fail.")] = 0.05,
     std_error: Annotated[float | None, typer.Option(help="Wanted standard error; a fifth of the values' spread by default.")] = None,
@@ -332,10 +334,10 @@ def _stops_after_a_batch(folder: Path, *, watch: bool) -> Iterator[Any]:
         asked = number
         typer.echo("\nStopping after this batch; Ctrl-C again stops at once.", err=True)
 
-    def watcher(done: int, total: int, estimates: Sequence[Estimate]) -> None:
+    def watcher(done: int, total: int, checkpoints: Sequence[Checkpoint]) -> None:
         standing[:] = done, total
         if watch:
-            bar(done, total, estimates)
+            bar(done, total, checkpoints)
         if asked:
             raise KeyboardInterrupt
 

@@ -16,7 +16,8 @@ from databanzhaf.estimators import Estimator
 from databanzhaf.ledger import Ledger
 from databanzhaf.notions import Notion
 from databanzhaf.progress import Bar, Watcher
-from databanzhaf.types import Design, Estimate, EvaluateBatch, Evaluations, Evaluator, FloatArray, Game, IntArray, Labels, TwoStepGame
+from databanzhaf.stability import checkpoint
+from databanzhaf.types import Checkpoint, Design, EvaluateBatch, Evaluations, Evaluator, FloatArray, Game, IntArray, Labels, TwoStepGame
 from databanzhaf.until import Condition, Progress
 
 # A batch is what kill -9 can cost: about this many seconds of work, and never more than this many cells of coalitions.
@@ -44,7 +45,7 @@ class Run:
     def complete(self, evaluator: Evaluator, until: Condition | None, progress: bool | Watcher) -> None:
         """Evaluate what is missing, checkpoint by checkpoint, until the condition holds."""
         start = time.perf_counter()
-        reached: list[Estimate] = []
+        reached: list[Checkpoint] = []
         keep = self.ledger.keep == "outcomes"
         if keep and not isinstance(self.game, TwoStepGame):
             raise InvalidInput(f'keep="outcomes" needs a game that predicts, such as games.Learner; got {self.game!r}. Leave `keep` out.')
@@ -68,24 +69,24 @@ class Run:
                         if until is not None and until(Progress(reached, time.perf_counter() - start)):
                             return
                 if until is not None:
-                    reached.append(self.estimator(self.evaluations().before(end), self.notion))
+                    reached.append(checkpoint(self.evaluations().before(end), self.notion, self.estimator))
                     if until(Progress(reached, time.perf_counter() - start)):
                         self.utilities[end:] = np.nan
                         return
 
-    def _watched(self, stack: ExitStack, progress: bool | Watcher, own_checkpoints: bool) -> Callable[[Sequence[Estimate]], None]:
-        """A function that tells whoever watches how the run stands. Where the loop stops at no checkpoint, it makes the estimates."""
+    def _watched(self, stack: ExitStack, progress: bool | Watcher, own_checkpoints: bool) -> Callable[[Sequence[Checkpoint]], None]:
+        """A function that tells whoever watches how the run stands. Where the loop stops at no checkpoint, it makes them."""
         if progress is False:
             return lambda reached: None
         watcher = Bar() if progress is True else progress
         if isinstance(watcher, Bar):
             stack.callback(watcher.close)
         marks = checkpoints(self.design, self.total) if own_checkpoints else []
-        passed: list[Estimate] = []
+        passed: list[Checkpoint] = []
 
-        def show(reached: Sequence[Estimate]) -> None:
+        def show(reached: Sequence[Checkpoint]) -> None:
             while marks and not np.isnan(self.utilities[: marks[0]]).any():
-                passed.append(self.estimator(self.evaluations().before(marks.pop(0)), self.notion))
+                passed.append(checkpoint(self.evaluations().before(marks.pop(0)), self.notion, self.estimator))
             watcher(self._done(), self.total * self.repeats, reached or passed)
 
         show([])

@@ -24,6 +24,10 @@ from databanzhaf.types import Design, Estimate
 _BOUNDED = ("probability", "accuracy", "balanced_accuracy", "f1", "precision", "recall", "jaccard", "roc_auc", "average_precision")
 
 
+# A pilot that cannot tell is made ten times longer, if that takes no longer than this.
+CHEAP_SECONDS = 10.0
+
+
 @dataclass(frozen=True)
 class Option:
     """A goal and what it costs. `evaluations` is None where the pilot cannot tell."""
@@ -73,9 +77,11 @@ def make_plan(
     everyone = np.ones((1, n), dtype=np.bool_)
     job.game.utility(everyone, np.zeros(1, np.uint64))  # compiles, imports
     if design.size is None:
-        units = max(2, -(-pilot // design.unit))
-        m0, seconds, size, found = _pilot(job, units * design.unit)
+        m0, seconds, size, found = _pilot(job, max(2, -(-pilot // design.unit)) * design.unit)
         error, signal = _spread(found)
+        if not signal and np.isfinite(error) and 10 * m0 * seconds < CHEAP_SECONDS:
+            m0, seconds, size, found = _pilot(job, 10 * m0)
+            error, signal = _spread(found)
     else:
         m0, seconds, size = _timed(job, design, min(pilot, design.size))
         error, signal = float("nan"), 0.0
@@ -91,12 +97,6 @@ def make_plan(
     if design.size is not None:
         options.append(option(f"all {design.size:,} coalitions, {job.repeats} times", design.size * job.repeats))
     else:
-        if isinstance(notion, Banzhaf) and job.metric.startswith(_BOUNDED):
-            epsilon = epsilon or signal or 0.1
-            goal = f"error below {epsilon:.2g} at {1 - delta:.0%} (paper)"
-            options.append(option(goal, _whole(theory.samples_needed(n, epsilon, delta))))
-        else:
-            notes.append("The paper's guarantee is for Banzhaf values of a metric between 0 and 1; it says nothing here.")
         wanted_error = std_error or signal / 5
         if wanted_error > 0 and np.isfinite(error):
             options.append(option(f"std. error {wanted_error:.2g}", _whole(m0 * (error / wanted_error) ** 2)))
@@ -107,6 +107,13 @@ def make_plan(
         if wanted is None:
             notes.append(f"{m0:,} evaluations cannot tell the values from noise, and so not predict a ranking. Try --pilot {10 * m0}.")
         options.append(option("your --budget", job.settings.budget * job.repeats))
+        if isinstance(notion, Banzhaf) and job.metric.startswith(_BOUNDED):
+            epsilon = epsilon or signal or 0.1
+            goal = f"proof: error below {epsilon:.2g} at {1 - delta:.0%}"
+            options.append(option(goal, _whole(theory.samples_needed(n, epsilon, delta))))
+            notes.append("The last line is what the paper's proof asks for whatever the data; it is far more than yours needs.")
+        else:
+            notes.append("The paper's guarantee is for Banzhaf values of a metric between 0 and 1; it says nothing here.")
     if isinstance(notion, LeastCore):
         notes.append("The least core has no standard errors; only time can be predicted.")
     return Plan(n, m0, seconds, error, signal, _peak_memory(), tuple(options), tuple(notes))

@@ -9,7 +9,7 @@ import numpy as np
 from databanzhaf.errors import BackendUnavailable, InvalidInput, check_count
 
 if TYPE_CHECKING:
-    from databanzhaf.types import Estimate
+    from databanzhaf.types import Checkpoint, Estimate
 
 
 def _axes(ax: Any, size: tuple[float, float]) -> Any:
@@ -57,20 +57,17 @@ def plot_intervals(estimate: Estimate, count: int = 20, ax: Any = None) -> Any:
     return ax
 
 
-def plot_convergence(estimates: list[Estimate], ax: Any = None) -> Any:
+def plot_convergence(checkpoints: list[Checkpoint], ax: Any = None) -> Any:
     """Rank stability and median standard error over a run."""
-    from databanzhaf.progress import stability
-
-    if len(estimates) < 2:
-        raise InvalidInput(f"a convergence needs two checkpoints or more; got {len(estimates)}. Raise the budget above 125 coalitions.")
+    if len(checkpoints) < 2:
+        raise InvalidInput(f"a convergence needs two checkpoints or more; got {len(checkpoints)}. Raise the budget above 125 coalitions.")
     ax = _axes(ax, (8, 4))
-    counts = [each.n_evaluations for each in estimates]
-    ax.plot(counts[1:], [stability(estimates[: k + 1]) for k in range(1, len(estimates))], "o-", markersize=3, label="rank stability")
+    counts = [each.estimate.n_evaluations for each in checkpoints]
+    ax.plot(counts, [each.stability for each in checkpoints], "o-", markersize=3, label="rank stability")
     ax.set(xlabel="evaluations", ylabel="rank stability", xscale="log")
     right = ax.twinx()
-    right.plot(
-        counts, [np.median(each.std_errors) for each in estimates], "s:", color="tab:red", markersize=3, label="median standard error"
-    )
+    errors = [np.median(each.estimate.std_errors) for each in checkpoints]
+    right.plot(counts, errors, "s:", color="tab:red", markersize=3, label="median standard error")
     right.set(ylabel="median standard error", ylim=(0, None))
     lines = [*ax.get_lines(), *right.get_lines()]
     ax.legend(lines, [line.get_label() for line in lines], loc="lower right")

@@ -19,7 +19,8 @@ from databanzhaf.ledger import Ledger
 from databanzhaf.loop import Run, checkpoints, complete_rows
 from databanzhaf.notions import Banzhaf, LeastCore, LeaveOneOut, Notion, WeightedBanzhaf, named
 from databanzhaf.progress import Watcher
-from databanzhaf.types import Design, Estimate, Evaluations, Evaluator, Game, TwoStepGame
+from databanzhaf.stability import checkpoint
+from databanzhaf.types import Checkpoint, Design, Estimate, Evaluations, Evaluator, Game, TwoStepGame
 from databanzhaf.until import Condition
 
 _ESTIMATORS: dict[str, Estimator] = {
@@ -75,8 +76,8 @@ def value(
         A condition from `until` that may stop the run before the budget is spent; "auto" then samples, even where it could
         list all coalitions.
     progress : bool or function
-        Show a progress bar; or call ``function(done, total, estimates)`` after each batch, with the estimates at the checkpoints so
-        far. The batch is in the ledger by then, so that an exception raised there stops the run and loses nothing.
+        Show a progress bar; or call ``function(done, total, checkpoints)`` after each batch, with the checkpoints so far. The
+        batch is in the ledger by then, so that an exception raised there stops the run and loses nothing.
 
     >>> from databanzhaf import games
     >>> value(games.Table([0, 0, 0, 1])).values
@@ -85,7 +86,7 @@ def value(
     notion = _check_notion(notion)
     _check_game(game)
     if until is not None and (isinstance(until, type) or not isinstance(until, Condition)):
-        raise InvalidInput(f"`until` must be a condition from databanzhaf.until; got {until!r}. Try until.ranking_stable(0.99).")
+        raise InvalidInput(f"`until` must be a condition from databanzhaf.until; got {until!r}. Try until.ranking_stable(0.9).")
     if evaluator is not None and (isinstance(evaluator, type) or not isinstance(evaluator, Evaluator)):
         raise InvalidInput(f"`evaluator` must be a databanzhaf.evaluators object; got {evaluator!r}. Try evaluators.Processes(2).")
     if not isinstance(progress, bool) and not callable(progress):
@@ -158,13 +159,13 @@ def repeats_that_pay(design: Design, stochastic: bool, budget: int) -> int:
     return 1 if design.size is None or not stochastic else int(np.clip(budget // design.size, 2, 64))
 
 
-def history(source: str | Path | Ledger | Evaluations, notion: str) -> list[Estimate]:
-    """The estimates at the checkpoints of a run, of a notion by its name; an exact run has one."""
+def history(source: str | Path | Ledger | Evaluations, notion: str) -> list[Checkpoint]:
+    """The checkpoints of a run, for a notion by its name; an exact run has one."""
     evaluations = source if isinstance(source, Evaluations) else _read(source, None)
     kind = named(notion)
     end = int(evaluations.indices[-1]) + 1 if len(evaluations.indices) else 0
     parts = (evaluations.before(mark) for mark in checkpoints(evaluations.design, end))
-    return [estimate(part, kind) for part in parts if len(part.indices)]
+    return [checkpoint(part, kind, estimate) for part in parts if len(part.indices)]
 
 
 def _check_game(game: object) -> None:

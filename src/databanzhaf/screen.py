@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -149,7 +149,7 @@ def summary(job: Job, found: Estimate, folder: Path) -> dict[str, Any]:
     }
 
 
-def tell(screen: Console, job: Job, found: Estimate) -> None:
+def tell(screen: Console, job: Job, found: Estimate, warnings: Sequence[str] = ()) -> None:
     from databanzhaf.jobs import flagged, values_table
 
     table = values_table(job, found).sort_values("rank")
@@ -163,14 +163,17 @@ def tell(screen: Console, job: Job, found: Estimate) -> None:
         interval = "unknown" if low != low else f"{low:+.{digits}f} to {high:+.{digits}f}"
         rows.append([*(str(line[name]) for name in columns), *label, f"{line['value']:+.{digits}f}", interval, line["flag"]])
     header = [*columns, *([job.settings.target] if job.group_sizes is None else []), "value", "95% interval", "flag"]
-    title = f"The {len(rows)} lowest of {len(table):,} {found.notion} values, from {found.n_evaluations:,} evaluations"
+    lowest = f"The {len(rows)} lowest of {len(table):,}" if len(rows) < len(table) else f"All {len(table)}"
+    title = f"{lowest} {found.notion} values, from {found.n_evaluations:,} evaluations"
     show_table(screen, header, rows, title)
     suspects = flagged(found, job.settings.flag)
     who = players_of(job)
     if np.isinf(found.std_errors).any():
-        screen.print("An infinite interval: too few evaluations say something about it. Raise --budget; nothing is trained twice.")
+        screen.print("An infinite interval: too few evaluations involve the row to give one. Raise --budget; nothing is trained twice.")
     elif found.estimator != "exact" and found.n_evaluations < FEW:
         screen.print(f"{found.n_evaluations} evaluations say little. Raise --budget to some thousands; nothing is trained twice.")
+    for warning in warnings:
+        screen.print(warning)
     if suspects is None:
         screen.print(
             f"No {who} are flagged: this run has no standard errors. Read the lowest values first, or flag with --flag lowest:0.1."
@@ -179,15 +182,14 @@ def tell(screen: Console, job: Job, found: Estimate) -> None:
     if not len(suspects):
         screen.print(f"No {who.removesuffix('s')} is flagged by {job.settings.flag}; the lowest values may still be worth a look.")
         return
-    rule = (
-        "below zero beyond chance, judged by these validation rows"
-        if job.settings.flag.startswith("fdr")
-        else f"flagged by {job.settings.flag}"
-    )
-    verb = "is" if len(suspects) == 1 else "are"
+    verb, them = ("is", "it") if len(suspects) == 1 else ("are", "them")
+    if job.settings.flag.startswith("fdr"):
+        rule = f"below zero beyond chance, judged by these validation rows: models trained with {them} tend to score worse"
+    else:
+        rule = f"flagged by {job.settings.flag}"
     screen.print(
-        f"{len(suspects):,} of {len(table):,} {who} {verb} {rule}: models trained with them tend to score worse. Look at them first; "
-        "a low value may mean a wrong label, or a case that is rare in the validation rows."
+        f"{len(suspects):,} of {len(table):,} {who} {verb} {rule}. Begin with the lowest; a low value may mean a wrong label, a case "
+        "that is unlike the validation rows, or a wrong label among these."
     )
 
 

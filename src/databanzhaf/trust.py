@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from databanzhaf import stability
 from databanzhaf.designs import Coin, Exhaustive
-from databanzhaf.notions import LeastCore, Notion
-from databanzhaf.ranking import spearman
+from databanzhaf.notions import Notion
 from databanzhaf.run import estimate
 from databanzhaf.types import Estimate, Evaluations
 
@@ -21,6 +21,11 @@ class Trust:
     noise_share: float | None
     linear_share: float | None
 
+    @property
+    def stability(self) -> float | None:
+        """The rank correlation that another run of this size would have with this one."""
+        return None if self.split_half is None else stability.whole(self.split_half)
+
 
 def examine(evaluations: Evaluations, notion: Notion) -> Trust:
     """All three for one run."""
@@ -30,24 +35,8 @@ def examine(evaluations: Evaluations, notion: Notion) -> Trust:
 
 
 def split_half(evaluations: Evaluations, notion: Notion) -> float:
-    """Spearman between the values from every other sample (coalition, pair, permutation) and those from the rest.
-
-    Two runs of half the budget would agree about so well; the whole run is more precise. Where every coalition is evaluated (exact,
-    leave-one-out) the halves are repeats: 1 without training noise, NaN with a single repeat. NaN also where there are fewer than four
-    samples, where all values are equal, and for the least core.
-    """
-    design = evaluations.design
-    if isinstance(notion, LeastCore):  # its halves would lack the coalitions that it stands on
-        return float("nan")
-    if design.size is not None:
-        if not evaluations.stochastic:
-            return 1.0
-        by_repeat = estimate(evaluations, notion).values_by_repeat
-        return spearman(by_repeat[::2].mean(axis=0), by_repeat[1::2].mean(axis=0)) if len(by_repeat) > 1 else float("nan")
-    sample = evaluations.indices // design.unit
-    if len(np.unique(sample)) < 4:
-        return float("nan")
-    return spearman(*(estimate(evaluations.only(sample % 2 == parity), notion).values for parity in (0, 1)))
+    """Spearman between the values from every other sample and those from the rest; see `stability.split_half`."""
+    return stability.split_half(evaluations, notion, estimate)
 
 
 def noise_share(evaluations: Evaluations) -> float:

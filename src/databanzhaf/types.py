@@ -325,3 +325,14 @@ class Estimate:
             f"{self.n_evaluations} evaluations; lowest first, ± standard error"
         )
         return "\n".join([head, *rows])
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """How a run stands: its estimate, and its rank stability, the rank correlation that another run of this size would have with it.
+
+    The stability comes from two halves of the run; NaN where it cannot be told.
+    """
+
+    estimate: Estimate
+    stability: float

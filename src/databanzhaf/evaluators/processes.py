@@ -62,6 +62,11 @@ class Processes:
                         "Build it from importable pieces, or use evaluators.Local()."
                     ) from error
                 except BrokenProcessPool as error:
+                    if "un-serialize" in str(error):
+                        raise InvalidInput(
+                            "the game cannot be rebuilt in worker processes: they cannot import what it is made of. "
+                            "Put it where Python finds it, or use one job."
+                        ) from error
                     raise BackendUnavailable(
                         "a worker process died (killed, or out of memory). A ledger keeps what was done: run again, with fewer jobs."
                     ) from error

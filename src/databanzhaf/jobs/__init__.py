@@ -2,7 +2,7 @@
 
 from databanzhaf.jobs.outputs import check_not_ours, flagged, values_table, write_text
 from databanzhaf.jobs.preparing import Job, prepare
-from databanzhaf.jobs.reporting import write_report
+from databanzhaf.jobs.reporting import warnings_of, write_report
 from databanzhaf.jobs.running import keeps_predictions, open_ledger, reread, run
 from databanzhaf.jobs.settings import Settings
 
@@ -17,6 +17,7 @@ __all__ = [
     "reread",
     "run",
     "values_table",
+    "warnings_of",
     "write_report",
     "write_text",
 ]

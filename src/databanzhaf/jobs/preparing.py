@@ -90,6 +90,7 @@ def prepare(settings: Settings) -> Job:
                 f"All rows of {_some(absent)} in `{settings.groups}` are held out to judge by: no value. Give a --validation file."
             )
     dataset = Dataset(encoder(train), y, encoder(held), y_val, groups=groups)
+    notes += _shared(dataset)
     threads = None if settings.jobs == -1 else settings.jobs
     game = make_game(settings.model, dataset, classifies=classifies, metric=settings.metric, threads=threads, device=settings.device)
     sizes = None if groups is None else dict(zip(*(part.tolist() for part in np.unique(groups, return_counts=True)), strict=True))
@@ -164,6 +165,22 @@ def _split(table: pd.DataFrame, target: Any, classifies: bool, settings: Setting
             f"the training rows have one class only, `{y[0]}`. Values compare rows by how well classes are told apart; add others."
         )
     return train, held, y, y_val
+
+
+def _shared(dataset: Dataset) -> list[str]:
+    """A note if many validation rows are training rows too: these would be judged by themselves."""
+    import pandas as pd
+
+    def digests(X: Any, y: Any) -> Any:
+        return pd.util.hash_pandas_object(pd.DataFrame(X).assign(target=y), index=False).to_numpy()
+
+    both = np.isin(digests(dataset.X_val, dataset.y_val), digests(dataset.X, dataset.y))
+    if both.mean() < 0.05:
+        return []
+    return [
+        f"{int(both.sum()):,} of {len(both):,} validation rows equal a training row in all columns, which is then judged by itself. "
+        "Remove copies, or give other validation rows."
+    ]
 
 
 def _some(names: Any) -> str:

@@ -14,9 +14,8 @@ from databanzhaf.jobs.outputs import flagged, values_table, write_text
 from databanzhaf.jobs.preparing import Job
 from databanzhaf.ledger import Ledger
 from databanzhaf.notions import named
-from databanzhaf.progress import stability
 from databanzhaf.report import Content, Series, Table, describe, render
-from databanzhaf.report.content import cell
+from databanzhaf.report.content import cell, unsteady
 from databanzhaf.report.picture import data_address, is_image
 from databanzhaf.run import history, read_evaluations
 from databanzhaf.types import Estimate, Evaluations
@@ -44,12 +43,14 @@ def content(job: Job, found: Estimate, evaluations: Evaluations, seconds: float,
     who = "rows" if job.group_sizes is None else "groups"
     suspects = flagged(found, job.settings.flag)
     seen = trust.examine(evaluations, notion)
-    groups = _groups(job)
+    grouped_by = _grouping(job)
+    groups = None if grouped_by is None else _labels(job.table[grouped_by])
     low, high = found.interval(0.95)
     score, metric = job.metric, "mean probability of the true class" if job.metric == "probability" else job.metric
     return Content(
-        title=f"What the {who} of {Path(job.settings.data).name} are worth",
-        subject=f"{found.notion} values of {len(found.values):,} {who} for predicting {job.settings.target} by {job.settings.model}, "
+        title=f"The value of the {who} of {Path(job.settings.data).name}",
+        subject=f"{found.notion.capitalize()} values of {len(found.values):,} {who} for predicting {job.settings.target} "
+        f"by {job.settings.model}, "
         f"scored by {metric} on {len(job.dataset.y_val):,} validation rows.",
         who=who,
         rule=job.settings.flag,
@@ -61,6 +62,7 @@ def content(job: Job, found: Estimate, evaluations: Evaluations, seconds: float,
         suspects=np.empty(0, np.int64) if suspects is None else suspects,
         classes=[str(label) for label in job.labels] if job.classifies and job.group_sizes is None else None,
         groups=groups,
+        grouped_by=grouped_by,
         table=_table(job, found),
         series=_series(evaluations, notion.name),
         trust=seen,
@@ -71,7 +73,7 @@ def content(job: Job, found: Estimate, evaluations: Evaluations, seconds: float,
             "evaluations": f"{found.n_evaluations:,}",
             "median standard error": f"{np.median(found.std_errors):.2g}" if np.isfinite(found.std_errors).all() else "unknown",
             "training time": f"{seconds:,.1f} s",
-            f"median score ({score})": f"{np.median(evaluations.utility):.3f}",
+            **_scores(folder, score),
         },
         settings=_settings(folder),
     )
@@ -87,15 +89,22 @@ def _names(job: Job) -> list[str]:
     )
 
 
-def _groups(job: Job) -> list[str] | None:
-    """The groups of rows, by a column that is no feature: the first that --drop names and that has few values."""
+def _grouping(job: Job) -> str | None:
+    """A column that is no feature and groups the rows: the first that --drop names and that has few values."""
     if job.group_sizes is not None:
         return None
-    for name in job.settings.drop:
-        column = job.table[name]
-        if 1 < column.map(str).nunique() <= MOST_GROUPS:
-            return ["(missing)" if gone else str(value) for value, gone in zip(column, column.isna(), strict=True)]
-    return None
+    return next((name for name in job.settings.drop if 1 < job.table[name].map(str).nunique() <= MOST_GROUPS), None)
+
+
+def _labels(column: Any) -> list[str]:
+    return ["(missing)" if gone else str(value) for value, gone in zip(column, column.isna(), strict=True)]
+
+
+def warnings_of(job: Job, folder: Path) -> list[str]:
+    """What the report warns of, for those who read the screen only."""
+    with Ledger(folder / "run.db") as ledger:
+        seen = trust.examine(read_evaluations(ledger), named(job.settings.notion))
+    return unsteady(seen, "rows" if job.group_sizes is None else "groups")
 
 
 def _table(job: Job, found: Estimate) -> Table:
@@ -132,19 +141,24 @@ def _series(evaluations: Evaluations, notion: str) -> Series | None:
     """Estimates at the checkpoints, from the evaluations that the ledger has."""
     if evaluations.design.size is not None or not len(evaluations.indices):
         return None
-    estimates = history(evaluations, notion)
-    if len(estimates) < 2:
+    checkpoints = history(evaluations, notion)
+    if len(checkpoints) < 2:
         return None
-    errors = [float(np.median(each.std_errors)) for each in estimates]
     return Series(
-        [each.n_evaluations for each in estimates],
-        [error if np.isfinite(error) else None for error in errors],
-        [_finite(stability(estimates[: k + 1])) for k in range(len(estimates))],
+        [each.estimate.n_evaluations for each in checkpoints],
+        [_finite(float(np.median(each.estimate.std_errors))) for each in checkpoints],
+        [_finite(each.stability) for each in checkpoints],
     )
 
 
-def _finite(number: float | None) -> float | None:
-    return number if number is not None and np.isfinite(number) else None
+def _finite(number: float) -> float | None:
+    return number if np.isfinite(number) else None
+
+
+def _scores(folder: Path, metric: str) -> dict[str, str]:
+    """How good the model is at all: its score with all rows, and that of guessing."""
+    known = json.loads((folder / "run.json").read_text(encoding="utf-8")).get("scores")
+    return {} if known is None else {f"{metric} with all rows; with none": f"{known['all']:.3f}; {known['none']:.3f}"}
 
 
 def _curve(folder: Path) -> Curve | None:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+from databanzhaf import chance
 from databanzhaf.applications import removal_curve
 from databanzhaf.errors import DatabanzhafError, DesignMismatch, InvalidInput, LedgerMismatch
 from databanzhaf.games import Learner
@@ -21,7 +22,7 @@ from databanzhaf.ledger import Ledger
 from databanzhaf.notions import named
 from databanzhaf.progress import Watcher
 from databanzhaf.run import estimate, value
-from databanzhaf.types import Estimate
+from databanzhaf.types import Checkpoint, Estimate
 
 # A model's predictions are kept, so that the metric can change later, if they need no more disk than this. The budget has no part in it:
 # a run that is continued must equal one that was not.
@@ -36,13 +37,13 @@ def run(job: Job, out: Path, *, watch: Watcher | None = None, curve: bool = Fals
     settings = job.settings
     begun = False
 
-    def watcher(done: int, total: int, estimates: Sequence[Estimate]) -> None:
+    def watcher(done: int, total: int, checkpoints: Sequence[Checkpoint]) -> None:
         nonlocal begun
         if not begun:  # all is checked, and the ledger is this run's
             write_record(job, out, {"status": "begun"})
             begun = True
         if watch is not None:
-            watch(done, total, estimates)
+            watch(done, total, checkpoints)
 
     try:
         with open_ledger(path, job) as ledger:
@@ -78,6 +79,7 @@ def run(job: Job, out: Path, *, watch: Watcher | None = None, curve: bool = Fals
     write_text(out / "values.csv", values_table(job, found).to_csv(index=False))
     outcome = {
         "status": "finished",
+        "scores": _scores(job),
         "evaluations": found.n_evaluations,
         "estimator": found.estimator,
         "seconds": round(time.time() - started, 3),
@@ -93,6 +95,16 @@ def open_ledger(path: Path, job: Job) -> Ledger:
     with Ledger(path) as there:
         new = there.is_new
     return Ledger(path, keep=("outcomes" if keeps_predictions(job) else "utilities") if new else None)
+
+
+def _scores(job: Job) -> dict[str, float]:
+    """The score of one model that is trained with everybody, and that of guessing."""
+    n = job.dataset.n_players
+    coalitions = np.stack([np.ones(n, np.bool_), np.zeros(n, np.bool_)])
+    keys = chance.keys(job.settings.seed, chance.CURVE_TRAINING, np.zeros(2, np.int64))
+    with job.evaluator().session(job.game) as evaluate:
+        everybody, nobody = evaluate(coalitions, keys, np.arange(2)).utilities
+    return {"all": float(everybody), "none": float(nobody)}
 
 
 def _write_curve(job: Job, found: Estimate, out: Path) -> None:

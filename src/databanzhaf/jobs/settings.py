@@ -79,13 +79,13 @@ def check_settings(settings: Settings) -> None:
 
 
 def condition(text: str | None) -> Condition | None:
-    """stable[:SPEARMAN], precise:STD_ERROR, minutes:NUMBER; with "," for either."""
+    """stable[:SPEARMAN], precise:STD_ERROR, minutes:NUMBER; with "," whichever comes first."""
     found: Condition | None = None
     for part in (text or "").split(",") if text else []:
         kind, _, number = part.strip().partition(":")
         amount = _number(number) if number else None
         if kind == "stable":
-            one: Condition = conditions.ranking_stable(0.99 if amount is None else amount)
+            one: Condition = conditions.ranking_stable(0.9 if amount is None else amount)
         elif kind == "precise" and amount is not None:
             one = conditions.precise(amount)
         elif kind == "minutes" and amount is not None:

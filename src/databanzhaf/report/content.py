@@ -54,6 +54,7 @@ class Content:
     suspects: IntArray
     classes: list[str] | None
     groups: list[str] | None
+    grouped_by: str | None
     table: Table
     series: Series | None
     trust: Trust
@@ -71,20 +72,26 @@ def describe(found: Estimate, suspects: IntArray | None, trust: Trust, who: str,
     elif np.isnan(found.std_errors).all():
         alerts.append("This run has no standard errors: nobody can say how sure these values are. Repeats, or another notion, would.")
     if suspects is not None and len(suspects):
-        verb = "is" if len(suspects) == 1 else "are"
+        verb, them = ("is", "it") if len(suspects) == 1 else ("are", "them")
         alerts.append(
-            f"{len(suspects):,} of {n:,} {who} {verb} suspect: models trained with them tend to score worse on the validation rows. "
-            "Look at them first. A wrong label does that; so does a case that is rare in the validation rows. "
-            "Other validation rows may name others."
+            f"{len(suspects):,} of {n:,} {who} {verb} suspect: models trained with {them} tend to score worse on these validation rows. "
+            f"Begin with the lowest. A wrong label does that; so does a right one that is unlike the validation rows, and a wrong label "
+            "among these. Other validation rows may name others."
         )
     elif suspects is not None:
         alerts.append(f"No {one} is suspect: none has a value below zero beyond chance, judged by these validation rows.")
     if groups is not None and suspects is not None and len(suspects) >= 5:
         alerts.extend(_crowded(groups, suspects))
-    if trust.split_half is not None and trust.split_half < 0.7:
+    return alerts + unsteady(trust, who)
+
+
+def unsteady(trust: Trust, who: str) -> list[str]:
+    """Why not to rely on the ranking, if there is a reason."""
+    alerts = []
+    if trust.stability is not None and trust.stability < 0.8:
         alerts.append(
-            f"The ranking is not stable yet: two halves of the run agree at a rank correlation of {trust.split_half:.2f} only. "
-            "Raise the budget before you decide about single rows."
+            f"The ranking is not stable yet: another run of this size would rank the {who} like this one at a correlation of "
+            f"{trust.stability:.2f} only. The extremes hold sooner than the middle. Raise the budget before you compare single {who}."
         )
     if trust.noise_share is not None and trust.noise_share > 0.5:
         alerts.append(f"{trust.noise_share:.0%} of the differences between models is training noise. More repeats would help.")
@@ -92,14 +99,17 @@ def describe(found: Estimate, suspects: IntArray | None, trust: Trust, who: str,
 
 
 def _crowded(groups: Sequence[Any], suspects: IntArray) -> list[str]:
-    """Groups that own far more suspects than their share: three times, and at least five."""
+    """Groups that own more suspects than their share, by Fisher's exact test at 1% for all groups together."""
+    from scipy.stats import hypergeom
+
     names, which = np.unique(np.asarray(groups, dtype=str), return_inverse=True)
-    share, flagged = np.bincount(which) / len(which), np.bincount(which[suspects], minlength=len(names))
-    out = []
-    for name, part, count in zip(names, share, flagged, strict=True):
-        if count >= 5 and count >= 3 * part * len(suspects):
-            out.append(f"{count} of the {len(suspects)} suspects belong to {name}, which has {part:.0%} of all.")
-    return out
+    sizes, flagged = np.bincount(which), np.bincount(which[suspects], minlength=len(names))
+    chance = np.asarray(hypergeom.sf(flagged - 1, len(which), sizes, len(suspects)))
+    return [
+        f"{count} of the {len(suspects)} suspects belong to {name}, which has {size / len(which):.0%} of all."
+        for name, size, count, p in zip(names, sizes, flagged, chance, strict=True)
+        if p < 0.01 / len(names)
+    ]
 
 
 def cell(value: Any) -> Any:

@@ -45,7 +45,8 @@ function sorted() {
   ];
   traces.push(dots(false, "not suspect", { color: colour("main"), size: 5 }));
   if (suspect.some((flag) => flag)) traces.push(dots(true, "suspect", { color: colour("bad"), size: 7, symbol: "x" }));
-  draw("sorted", few ? bars(dots) : traces, layout("", data.who + ", lowest value first", "value", few ? named() : {}));
+  const gaps = low.some((v) => v === null) && low.some((v) => v !== null);
+  draw("sorted", few || gaps ? bars(dots) : traces, layout("", data.who + ", lowest value first", "value", axis()));
 }
 
 // Few enough to show each by its name, with its own interval.
@@ -56,15 +57,16 @@ function bars(dots) {
   return [[false, "not suspect", "main"], [true, "suspect", "bad"]].filter(([which]) => suspect.includes(which)).map(([which, name, hue]) => {
     const pick = (column) => column.filter((_, i) => suspect[i] === which), at = pick(values.map((_, i) => i));
     const reach = (end, sign) => at.map((i) => (end[i] === null ? 0 : sign * (end[i] - values[i])));
-    return Object.assign(dots(which, name, { color: colour(hue), size: 9, symbol: which ? "x" : "circle" }), {
-      error_y: { type: "data", symmetric: false, array: reach(high, 1), arrayminus: reach(low, -1), color: colour(hue) },
+    return Object.assign(dots(which, name, { color: colour(hue), size: few ? 9 : 5, symbol: which ? "x" : "circle" }), {
+      error_y: { type: "data", symmetric: false, array: reach(high, 1), arrayminus: reach(low, -1), color: colour(few ? hue : "band"), width: few ? 4 : 0 },
     });
   });
 }
 
-function named() {
-  const axis = layout("", data.who + ", lowest value first", "").xaxis;
-  return { xaxis: Object.assign(axis, { tickvals: data.places, ticktext: data.names.map((name) => safe(name).slice(0, 24)), zeroline: false }) };
+function axis() {
+  const made = Object.assign(layout("", data.who + ", lowest value first", "").xaxis, { zeroline: false, range: [0.5 - data.table.all / 100, data.table.all * 1.01 + 0.5] });
+  const names = { tickvals: data.places, ticktext: data.names.map((name) => safe(name).slice(0, 24)) };
+  return { xaxis: few ? Object.assign(made, names) : made };
 }
 
 function parts(id, labels) {
@@ -174,7 +176,8 @@ function row(line) {
       td.textContent = Number.isInteger(value) ? value : (ours.has(data.table.columns[k]) ? short : numbers).format(value);
     } else {
       td.textContent = value === null ? "" : value;
-      if (data.table.columns[k] === "flag" && value) td.className = "mark";
+      if (td.textContent.length <= 24) td.classList.add("short");
+      if (data.table.columns[k] === "flag" && value) td.classList.add("mark");
     }
   });
   return tr;

@@ -33,7 +33,9 @@ def render(content: Content) -> str:
     if content.classes is not None:
         sections.append(_section("by-class", "Value by class", _BY_CLASS + drawn, _chart("classes", "Box plots of values by class")))
     if content.groups is not None:
-        sections.append(_section("by-group", "Value by group", _BY_GROUP + drawn, _chart("groups", "Box plots of values by group")))
+        sections.append(
+            _section("by-group", f"Value by {content.grouped_by}", _BY_GROUP + drawn, _chart("groups", "Box plots of values by group"))
+        )
     if content.series is not None:
         sections.append(_section("run", "How the run went", _RUN, _chart("progress", "Rank stability and standard error over the run")))
     sections.append(_section("trust", "Can I trust this?", "", _trust(content)))
@@ -148,7 +150,8 @@ def _trust(content: Content) -> str:
     rows = {
         "Do two halves of the run agree?": _told(
             trust.split_half,
-            f"{{:.2f}} rank correlation; above 0.9 single {content.who} can be compared, below 0.7 only the extremes mean something",
+            f"at a rank correlation of {{:.2f}}; so another run of this size would agree at about {trust.stability or 0:.2f}; "
+            f"above 0.9 single {content.who} can be compared, below 0.8 only the extremes mean something",
             "the run is too short, or its values have no ranking",
         ),
         "How much is training noise?": _told(
@@ -170,8 +173,11 @@ def _told(number: float | None, known: str, unknown: str) -> str:
 _VALUES = "Each point is a value: how much the score of a model changes, on average, when this one joins a random part of the others."
 _BY_CLASS = "Boxes hold the middle half of each class, lowest mean first."
 _BY_GROUP = "Boxes hold the middle half of each group, lowest mean first."
-_RUN = "Rank stability compares the values with those from a fifth fewer evaluations. The standard error should keep falling."
-_REMOVAL = "The score of models trained without the lowest values, beside removing at random. Above the band: removing them helps."
+_RUN = "Rank stability is the rank correlation that another run of that size would have with this one, from two halves of it."
+_REMOVAL = (
+    "The score of models trained without the lowest values, beside removing at random. Above the band: removing them helps. "
+    "It is judged by the validation rows that made the values, which flatters it: confirm on others."
+)
 
 _TABLE = """<div class="controls">
 <label>Search <input id="words" type="search" autocomplete="off"></label>

@@ -47,6 +47,8 @@ RECIPES = {
     "smoothing": replace(BASE, smoothing_draws=1, smoothing_radius=0.05),
     "smoothing by three": replace(BASE, smoothing_draws=3, smoothing_radius=0.05, optimizer="sgd", batch_size=None),
     "weighted sampling": replace(BASE, weighted_sampling=True),
+    "one batch per epoch": replace(BASE, weighted_sampling=True, batches_per_epoch=1, best_epoch=True, score="accuracy", epochs=5),
+    "two batches per epoch": replace(BASE, batches_per_epoch=2),
     "accuracy": replace(BASE, score="accuracy"),
     "log loss": replace(BASE, score="log_loss"),
     "best epoch": replace(BASE, score="accuracy", best_epoch=True, epochs=5),

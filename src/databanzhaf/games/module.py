@@ -26,7 +26,8 @@ class Module(TrainedGame):
         Rows of any shape, for example images (rows, channels, height, width).
     loss : "cross_entropy", "squared", "double_softmax", or function
         A function takes (outputs, labels) of one batch and returns one loss per row.
-    optimizer, epochs, batch_size, learning_rate, momentum, betas, eps, score, score_at, sample_weight, weighting, smoothing
+    optimizer, epochs, batch_size, batches_per_epoch, learning_rate, momentum, betas, eps, score, score_at, sample_weight, weighting,
+    smoothing
         As for `Network`.
     device : "auto", "cpu" or "cuda"
     tf32, compiles, chunk
@@ -49,6 +50,7 @@ class Module(TrainedGame):
         optimizer: str = "adam",
         epochs: int = 15,
         batch_size: int | None = 32,
+        batches_per_epoch: int | None = None,
         learning_rate: float = 1e-3,
         momentum: float = 0.0,
         betas: tuple[float, float] = (0.9, 0.999),
@@ -82,6 +84,7 @@ class Module(TrainedGame):
             weighting=weighting,
             smoothing=smoothing,
             chunk=chunk,
+            batches_per_epoch=batches_per_epoch,
         )
         self.device = resolve_device(device)
         self.tf32, self.chunk = tf32, chunk

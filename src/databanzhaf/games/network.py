@@ -29,6 +29,8 @@ class Network(TrainedGame):
     activation : "leaky_relu", "relu" or "tanh"
     epochs, batch_size, learning_rate
         Each epoch shuffles the coalition's rows anew; `batch_size=None` is full-batch gradient descent.
+    batches_per_epoch : int, optional
+        Stop each epoch after so many mini-batches; by default an epoch sees every row.
     optimizer : "adam" or "sgd"
         `betas` and `eps` are Adam's, `momentum` is for "sgd".
     loss : "cross_entropy", "squared" or "double_softmax"
@@ -63,6 +65,7 @@ class Network(TrainedGame):
         activation: str = "leaky_relu",
         epochs: int = 15,
         batch_size: int | None = 32,
+        batches_per_epoch: int | None = None,
         learning_rate: float = 1e-2,
         optimizer: str = "adam",
         momentum: float = 0.0,
@@ -108,6 +111,7 @@ class Network(TrainedGame):
             weighting=weighting,
             smoothing=smoothing,
             chunk=chunk,
+            batches_per_epoch=batches_per_epoch,
         )
         if self.rows.X.ndim != 2:
             raise InvalidInput(f"a Network takes tables; got rows of shape {self.rows.X.shape[1:]}. Flatten them, or use games.Module.")

@@ -175,6 +175,7 @@ class TrainedGame:
         weighting: str,
         smoothing: tuple[int, float] | None,
         chunk: int | None,
+        batches_per_epoch: int | None,
     ) -> Recipe:
         """Check the options that both games have and write them down; `inner_sizes` come before the outputs."""
         if not isinstance(self.dataset, Dataset):
@@ -188,7 +189,7 @@ class TrainedGame:
             raise InvalidInput(f'`optimizer` must be one of {", ".join(OPTIMIZERS)}; got {optimizer!r}. Try "adam".')
         if score_at not in ("last", "best_epoch"):
             raise InvalidInput(f'`score_at` must be "last" or "best_epoch"; got {score_at!r}. The last epoch is the honest choice.')
-        for name, count in (("epochs", epochs), ("batch_size", batch_size), ("chunk", chunk)):
+        for name, count in (("epochs", epochs), ("batch_size", batch_size), ("chunk", chunk), ("batches_per_epoch", batches_per_epoch)):
             if count is not None or name == "epochs":
                 check_count(name, count)
         check_between("learning_rate", learning_rate, 0, np.inf, "Try 0.01.")
@@ -224,6 +225,7 @@ class TrainedGame:
             smoothing_radius=float(radius),
             score=self.score_name if self._scores_in_kernel else ("probability" if self.classifies else "mse"),
             best_epoch=score_at == "best_epoch",
+            batches_per_epoch=None if batches_per_epoch is None else int(batches_per_epoch),
         )
 
     def _chosen_epoch(self) -> str:

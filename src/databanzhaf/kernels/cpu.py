@@ -68,6 +68,7 @@ def train(
             recipe.smoothing_draws,
             _SCORES.index(recipe.score),
             recipe.best_epoch,
+            min(n, (recipe.batches_per_epoch or n) * min(recipe.batch_size or n, n)),
         ],
         dtype=np.int64,
     )
@@ -129,6 +130,7 @@ def _train_many(  # type: ignore[no-untyped-def]
     """Train models worker, worker + workers, ...; everything they need lies in the worker's own memory."""
     epochs, batch_size, activation, loss = plain[0], plain[1], plain[2], plain[3]
     adam, sampled, draws, score, best_epoch = plain[4] == 1, plain[5] == 1, plain[6], plain[7], plain[8] == 1
+    rows_per_epoch = plain[9]
     theta, grad, first, second, moved, summed = (
         parameters[0], parameters[1], parameters[2], parameters[3], parameters[4], parameters[5],
     )  # fmt: skip
@@ -152,7 +154,7 @@ def _train_many(  # type: ignore[no-untyped-def]
         best, step = -np.inf, 0
         for epoch in range(epochs):
             order_rows(order, sort_keys, edges, present, n_present, weights, row_hashes, key, epoch, sampled)
-            for low in range(0, n_present, batch_size):
+            for low in range(0, min(n_present, rows_per_epoch), batch_size):
                 rows = min(batch_size, n_present - low)
                 batch = order[low : low + rows]
                 for i in range(rows):

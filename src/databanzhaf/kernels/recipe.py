@@ -43,6 +43,7 @@ class Recipe:
     smoothing_radius: float
     score: str
     best_epoch: bool
+    batches_per_epoch: int | None = None
 
     @property
     def classifies(self) -> bool:

@@ -78,7 +78,7 @@ def batches(recipe: Recipe, rows: Rows, member: BoolArray, key: np.uint64, epoch
         sort_keys = (words >> np.uint64(1)) & ~low | present.astype(np.uint64)
         order = (np.sort(sort_keys) & low).astype(np.int64)
     size = recipe.batch_size or max(1, len(order))
-    for low_end in range(0, len(order), size):
+    for low_end in range(0, len(order), size)[: recipe.batches_per_epoch]:
         yield order[low_end : low_end + size]
 
 

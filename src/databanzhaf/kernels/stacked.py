@@ -210,12 +210,13 @@ class Trainer:
         second = {name: torch.zeros_like(p) for name, p in parameters.items()} if recipe.optimizer == "adam" else {}
         longest = int(counts.max()) if len(counts) else 0
         batch = min(recipe.batch_size or len(self.X), len(self.X))
-        steps = (counts + batch - 1) // batch
+        limit = recipe.batches_per_epoch or -(-len(self.X) // batch)
+        steps = ((counts + batch - 1) // batch).clamp(max=limit)
         best = torch.full((len(keys),), -torch.inf, dtype=torch.float64, device=self.device)
         kept: Tensor | None = None
         for epoch in range(recipe.epochs):
             order = functions.order(keys, present, counts, torch.tensor(epoch, device=self.device))
-            for number in range(-(-longest // batch)):
+            for number in range(min(limit, -(-longest // batch))):
                 rows = order[:, number * batch : (number + 1) * batch]
                 step = epoch * steps + number + 1
                 functions.step(parameters, first, second, keys, rows, step, number < steps)

@@ -151,7 +151,7 @@ def test_whether_predictions_are_kept_does_not_depend_on_the_budget(monkeypatch)
     assert invoke(*base, "--budget", 50, "--keep", "scores", "--out", "scores").exit_code == 0
     refused = invoke("estimate", "scores/run.db", "--metric", "accuracy")
     assert refused.exit_code == 2
-    assert "outcomes" in refused.stderr
+    assert "--keep predictions" in refused.stderr
 
 
 def test_groups_that_are_all_held_out_are_told():
@@ -316,3 +316,120 @@ def test_workers_end_with_the_run(number):
     while time.time() < end and any(Path(f"/proc/{pid}").exists() for pid in workers):
         time.sleep(0.2)
     assert not any(Path(f"/proc/{pid}").exists() for pid in workers)
+
+
+def test_the_users_own_table_is_never_written_over():
+    table().to_csv("values.csv", index=False)
+    before = Path("values.csv").read_bytes()
+    done = invoke("value", "values.csv", "--target", "y", "--budget", 20, "--out", ".")
+    assert done.exit_code == 2
+    assert Path("values.csv").read_bytes() == before
+
+
+def test_codes_keep_their_leading_zeros():
+    frame = table(shop=["01", "1", "007"] * 20, id=[f"{i:05}" for i in range(60)])
+    frame.to_csv("t.csv", index=False)
+    assert invoke("value", "t.csv", "--target", "y", "--groups", "shop", "--drop", "id", "--budget", 20).exit_code == 0
+    assert set(pd.read_csv("runs/t/values.csv", dtype=str)["group"]) == {"01", "1", "007"}
+    assert invoke("value", "t.csv", "--target", "y", "--id", "id", "--drop", "shop", "--budget", 20, "--out", "ids").exit_code == 0
+    written = pd.read_csv("ids/values.csv", dtype={"id": str})
+    assert (written["id"] == [f"{row:05}" for row in written["row"]]).all()
+    frame.assign(y=np.where(frame["y"] == "yes", "01", "1")).to_csv("t.csv", index=False)
+    assert invoke("value", "t.csv", "--target", "y", "--drop", "id", "--budget", 20, "--out", "classes").exit_code == 0
+
+
+def test_a_header_that_lacks_a_name_is_refused_and_a_comma_at_the_end_is_not():
+    lines = table().to_csv(index=False).splitlines()
+    Path("shifted.csv").write_text("\n".join([lines[0], *(f"{i},{line}" for i, line in enumerate(lines[1:]))]))
+    done = invoke("value", "shifted.csv", "--target", "y", "--budget", 20)
+    assert done.exit_code == 2
+    assert "as many fields as its header" in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+    Path("ended.csv").write_text("\n".join([lines[0], *(f"{line}," for line in lines[1:])]))
+    assert invoke("value", "ended.csv", "--target", "y", "--budget", 20).exit_code == 0
+
+
+def test_decimal_commas():
+    frame = table(60)
+    frame.to_csv("points.csv", index=False, sep=";")
+    frame.to_csv("commas.csv", index=False, sep=";", decimal=",")
+    base = ("--separator", ";", "--target", "y", "--budget", 50)
+    noted = invoke("value", "commas.csv", *base, "--out", "texts")
+    assert "--decimal" in noted.stdout
+    assert invoke("value", "commas.csv", *base, "--decimal", ",", "--out", "one").exit_code == 0
+    assert invoke("value", "points.csv", *base, "--out", "two").exit_code == 0
+    assert Path("one/values.csv").read_bytes() == Path("two/values.csv").read_bytes()
+
+
+def test_estimate_takes_the_table_that_the_run_read(monkeypatch):
+    frame = table(id=[f"r{i}" for i in range(60)])
+    frame.to_csv("t.csv", index=False)
+    assert invoke("value", "t.csv", "--target", "y", "--id", "id", "--budget", 30).exit_code == 0
+    Path("other").mkdir()
+    frame.assign(id=[f"z{i}" for i in range(60)]).to_csv("other/t.csv", index=False)
+    monkeypatch.chdir("other")
+    assert invoke("estimate", "../runs/t/run.db", "--out", "e.csv").exit_code == 0
+    assert pd.read_csv("e.csv")["id"].str.startswith("r").all()
+
+
+@pytest.mark.parametrize("flag", ["lowest:0.4", "cluster", "below:-5"])
+def test_words_follow_the_rule_that_flags(flag):
+    table().to_csv("t.csv", index=False)
+    done = invoke("value", "t.csv", "--target", "y", "--budget", 300, "--flag", flag)
+    page = Path("runs/t/report.html").read_text(encoding="utf-8")
+    for text in (done.stdout, page):
+        assert "beyond chance" not in text
+        assert "tend to score worse" not in " ".join(text.split())
+
+
+def test_a_curve_belongs_to_its_values_and_a_report_to_values_csv():
+    table().to_csv("t.csv", index=False)
+    base = ("value", "t.csv", "--target", "y", "--model", "logistic")
+    assert invoke(*base, "--budget", 300, "--curve").exit_code == 0
+    page = Path("runs/t/report.html")
+    assert "Does removing them help?" in page.read_text(encoding="utf-8")
+    assert invoke(*base, "--budget", 400).exit_code == 0
+    assert "Does removing them help?" not in page.read_text(encoding="utf-8")
+    assert invoke(*base, "--budget", 100).exit_code == 0
+    before = page.read_bytes()
+    assert invoke("report", "runs/t/run.db").exit_code == 0
+    assert page.read_bytes() == before
+    Path("runs/t/curve.json").write_text("{")
+    assert invoke("report", "runs/t/run.db").exit_code == 0
+
+
+def test_a_run_that_goes_on_by_sampling_says_that_all_coalitions_would_fit():
+    table(group=np.arange(60) % 5).to_csv("t.csv", index=False)
+    base = ("value", "t.csv", "--target", "y", "--groups", "group", "--model", "logistic")
+    assert "a new --out would take all" not in invoke(*base, "--budget", 20).stdout
+    assert "a new --out would take all 32" in " ".join(invoke(*base, "--budget", 100).stdout.split())
+
+
+def test_dates_of_long_ago():
+    pytest.importorskip("pyarrow")
+    table().assign(d=np.array(["0001-01-01", "2020-01-01"] * 30, "datetime64[s]")).to_parquet("t.parquet")
+    done = invoke("value", "t.parquet", "--target", "y", "--budget", 20)
+    assert done.exit_code == 0, done.output + str(done.exception)
+
+
+def test_validation_rows_that_are_training_rows_are_noted():
+    table().to_csv("t.csv", index=False)
+    assert "equal a training row" in " ".join(
+        invoke("value", "t.csv", "--target", "y", "--validation", "t.csv", "--budget", 20).stdout.split()
+    )
+    assert "equal a training row" not in " ".join(invoke("value", "t.csv", "--target", "y", "--budget", 20, "--out", "o").stdout.split())
+
+
+def test_ctrl_c_during_the_curve_stops_and_keeps_the_values():
+    table().to_csv("t.csv", index=False)
+    command = [sys.executable, "-m", "databanzhaf", "value", "t.csv", "--target", "y", "--model", "forest", "--jobs", "1", "--budget", "10"]
+    process = subprocess.Popen([*command, "--curve"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    while not Path("runs/t/values.csv").exists():
+        assert process.poll() is None
+        time.sleep(0.05)
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    _, error = process.communicate(timeout=20)
+    assert process.returncode == 130, error
+    assert "Stopped while making the curve" in error
+    assert json.loads(Path("runs/t/run.json").read_text())["status"] == "finished"

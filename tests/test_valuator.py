@@ -166,6 +166,22 @@ def test_numbers_as_column_names_and_nullable_labels():
     assert np.array_equal(db.DataBanzhaf(budget=30, n_jobs=None).fit(table, pd.Series(Y, dtype="Int64")).values_, plain, equal_nan=True)
 
 
+@pytest.mark.parametrize(
+    "index",
+    [
+        pd.to_timedelta(range(len(Y)), unit="D"),
+        pd.interval_range(0, len(Y)),
+        pd.period_range("2020", periods=len(Y), freq="D"),
+        pd.Index([bytes([i]) for i in range(len(Y))]),
+    ],
+    ids=["timedelta", "interval", "period", "bytes"],
+)
+def test_an_index_of_any_kind(index, tmp_path):
+    found = db.DataBanzhaf("logistic", budget=20, ledger=tmp_path / "run.db").fit(pd.DataFrame(X).set_axis(index), Y)
+    assert found.estimate_.to_frame().index.equals(index[~found.held_out_])
+    assert len(db.estimate(tmp_path / "run.db").players) == (~found.held_out_).sum()
+
+
 def test_until_samples_few_groups_once_each():
     found = db.DataBanzhaf("logistic", budget=300, until=db.until.ranking_stable(0.9999)).fit(X, Y, groups=np.arange(len(Y)) % 4)
     assert found.estimate_.n_evaluations <= 300
@@ -199,6 +215,14 @@ def test_log_loss_where_the_validation_rows_lack_a_class(estimator):
         (lambda: db.DataBanzhaf(budget=9).fit(pd.DataFrame(X), pd.Series(Y)[::-1]), "in one order"),
         (lambda: db.DataBanzhaf(budget=9).fit(pd.DataFrame(X), np.column_stack([Y, Y])), "one label for each row"),
         (lambda: db.DataBanzhaf(budget=9, n_jobs=0).fit(X, Y), "`n_jobs`"),
+        (lambda: db.DataBanzhaf(budget=9).fit(pd.DataFrame(X), Y, groups=pd.Series(Y)[::-1]), "`X` and `groups` must have their rows"),
+        (lambda: db.DataBanzhaf(budget=9).fit(X, Y, pd.DataFrame(X), pd.Series(Y)[::-1]), "`X_val` and `y_val` must have their rows"),
+        (lambda: db.DataBanzhaf(budget=9).fit(pd.Series(X[:, 0]), Y), "one column"),
+        (
+            lambda: db.DataBanzhaf(budget=9).fit(pd.DataFrame(X), pd.Series([None, *"ab" * 75][: len(Y)], dtype="string")),
+            "no missing label",
+        ),
+        (lambda: db.DataBanzhaf(budget=9).fit(X, np.arange(len(Y)).astype(str)), "another label"),
         (lambda: db.DataBanzhaf("forest", budget=9, metric="r2").fit(X, Y), "is for numbers"),
     ],
 )

@@ -69,6 +69,7 @@ Jobs = Annotated[int, typer.Option(help="Processes or threads; -1 is one for eac
 Device = Annotated[str, typer.Option(help="auto, cpu or cuda.")]
 Seed = Annotated[int, typer.Option(help="Decides the rows held out, every coalition and every training.")]
 Encoding = Annotated[str, typer.Option(help="Of text files.")]
+Decimal = Annotated[str, typer.Option(help="Decimal mark of a text file's numbers.")]
 Separator = Annotated[str | None, typer.Option(help="Between the columns of a text file.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of words.")]
 
@@ -104,6 +105,7 @@ def value(
     seed: Seed = 0,
     encoding: Encoding = "utf-8",
     separator: Separator = None,
+    decimal: Decimal = ".",
     out: Annotated[Path | None, typer.Option(help="Folder for values.csv, run.db and run.json; runs/NAME of the table by default.")] = None,
     curve: Annotated[bool, typer.Option("--curve", help="Also retrain while removing the lowest values first: does it help?")] = False,
     as_json: AsJson = False,
@@ -118,7 +120,9 @@ def value(
         screen = open_screen(quiet=as_json)
         introduce(screen, job)
         with _stops_after_a_batch(folder, watch=not as_json and sys.stderr.isatty()) as watcher:
-            found = jobs_room.run(job, folder, watch=watcher, curve=curve)
+            found = jobs_room.run(job, folder, watch=watcher)
+        if curve:
+            _curve(jobs_room, job, found, folder)
         report = _report(jobs_room, job, found, folder)
         if as_json:
             answer(summary(job, found, folder))
@@ -150,6 +154,7 @@ def plan(
     seed: Seed = 0,
     encoding: Encoding = "utf-8",
     separator: Separator = None,
+    decimal: Decimal = ".",
     pilot: Annotated[int, typer.Option(help="Evaluations to learn from, ten times more if it is quick; nothing is written.")] = 100,
     epsilon: Annotated[float | None, typer.Option(help="Largest error in the paper's guarantee; the values' spread by default.")] = None,
     delta: Annotated[float, typer.Option(help="Of the paper's guarantee: how often it may fail.")] = 0.05,
@@ -221,7 +226,7 @@ def report(ledger: Annotated[Path, typer.Argument(help="run.db of a `databanzhaf
     with _one_sentence():
         from databanzhaf import jobs as jobs_room
 
-        job, found = jobs_room.reread(ledger)
+        job, found = jobs_room.reread(ledger, as_recorded=True)
         typer.echo(f"Written: {jobs_room.write_report(job, found, ledger.parent)}")
 
 
@@ -284,6 +289,14 @@ def doctor(as_json: AsJson = False) -> None:
         screen = open_screen()
         for title, part in found.items():
             show_table(screen, [title, ""], [[name, text] for name, text in part.items()])
+
+
+def _curve(jobs_room: Any, job: Any, found: Estimate, folder: Path) -> None:
+    try:
+        jobs_room.write_curve(job, found, folder)
+    except KeyboardInterrupt:
+        typer.echo(f"Stopped while making the curve; the values are in {folder / 'values.csv'}. The same command makes it again.", err=True)
+        raise typer.Exit(INTERRUPTED) from None
 
 
 def _report(jobs_room: Any, job: Any, found: Estimate, folder: Path) -> str:

@@ -48,6 +48,8 @@ class Dataset:
                 f"{list(self.X_val.columns)[:6]}. Reorder with X_val[X.columns]."
             )
         check_one_order(X, y)
+        check_one_order(X_val, y_val, ("X_val", "y_val"))
+        check_one_order(X if _has_index(X) else y, groups, ("X", "groups"))
         self._group_of_row: IntArray | None = None
         self.players: Labels | None = X.index if _is_frame(X) else y.index if _has_index(y) else None
         if groups is not None:
@@ -91,9 +93,12 @@ class Dataset:
         return f"Dataset({self.n_rows} rows x {columns} columns{players}, {len(self.y_val)} validation rows)"
 
 
-def check_one_order(X: Any, y: Any) -> None:
-    if _has_index(X) and _has_index(y) and _shuffled(X.index, y.index):
-        raise InvalidInput("`X` and `y` must have their rows in one order; got the same index in another. Align with y.loc[X.index].")
+def check_one_order(X: Any, other: Any, names: tuple[str, str] = ("X", "y")) -> None:
+    if _has_index(X) and _has_index(other) and _shuffled(X.index, other.index):
+        raise InvalidInput(
+            f"`{names[0]}` and `{names[1]}` must have their rows in one order; got the same index in another. "
+            f"Align with {names[1]}.loc[{names[0]}.index]."
+        )
 
 
 def _is_frame(table: Any) -> bool:

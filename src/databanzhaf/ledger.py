@@ -315,12 +315,22 @@ class Ledger:
 def _plain_names(players: Any) -> list[Any] | dict[str, Any]:
     """Names for JSON: a pandas index (dates, several levels, its own names) as a table with its types, else a list."""
     if hasattr(players, "to_frame"):
-        levels = [f"level {level}" for level in range(players.nlevels)]
-        frame = players.to_frame(index=False, name=levels if len(levels) > 1 else levels[0])
-        table: dict[str, Any] = json.loads(frame.to_json(orient="table", index=False, date_unit="ns"))
-        return {"names": [None if name is None else str(name) for name in players.names], "table": table}
+        try:
+            stored = _stored_index(players)
+            if _read_index(stored).equals(players):
+                return stored
+        except Exception:  # an index of a kind that JSON has no place for (periods, intervals, ...): by its texts
+            pass
+        return [str(name) for name in players]
     plain = [name.item() if isinstance(name, np.generic) else name for name in players]
     return [name if isinstance(name, (bool, int, float, str)) else str(name) for name in plain]
+
+
+def _stored_index(players: Any) -> dict[str, Any]:
+    levels = [f"level {level}" for level in range(players.nlevels)]
+    frame = players.to_frame(index=False, name=levels if len(levels) > 1 else levels[0])
+    table: dict[str, Any] = json.loads(frame.to_json(orient="table", index=False, date_unit="ns"))
+    return {"names": [None if name is None else str(name) for name in players.names], "table": table}
 
 
 def _read_index(stored: dict[str, Any]) -> Any:

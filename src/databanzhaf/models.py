@@ -71,6 +71,8 @@ def _make(model: Any, dataset: Dataset, classifies: bool, metric: Any, threads: 
         return _network(model, dataset, classifies, metric, threads, device)
     if isinstance(model, str):
         model = _estimator(model, classifies)
+    if hasattr(model, "named_parameters") and not inspect.isclass(model):
+        raise InvalidInput("a torch module must be made anew for each training; got one module. Pass a function that makes it.")
     if inspect.isclass(model) or (callable(model) and not hasattr(model, "fit")):
         make = _ready(model, dataset, classifies)
         try:

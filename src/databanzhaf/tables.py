@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,8 +23,13 @@ _DELIMITED = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".txt": ","}
 _READABLE = ".csv, .tsv, .parquet or .npz"
 
 
-def read_table(path: str | Path, *, encoding: str = "utf-8", separator: str | None = None) -> pd.DataFrame:
-    """A table from a CSV, TSV (both may be .gz), Parquet or .npz file (X and y; y becomes the column `y`)."""
+def read_table(
+    path: str | Path, *, encoding: str = "utf-8", separator: str | None = None, decimal: str = ".", codes: Sequence[str] = ()
+) -> pd.DataFrame:
+    """A table from a CSV, TSV (both may be .gz), Parquet or .npz file (X and y; y becomes the column `y`).
+
+    Columns in `codes` are read as texts where one begins with a zero that a number would lose, such as 007.
+    """
     path = _existing(path)
     suffix = path.with_suffix("").suffix.lower() if path.suffix.lower() == ".gz" else path.suffix.lower()
     if suffix == ".npz":
@@ -31,7 +37,7 @@ def read_table(path: str | Path, *, encoding: str = "utf-8", separator: str | No
     elif suffix in (".parquet", ".pq"):
         table = _read_parquet(path)
     elif suffix in _DELIMITED:
-        table = _read_delimited(path, encoding, separator or _DELIMITED[suffix])
+        table = _read_delimited(path, encoding, separator or _DELIMITED[suffix], decimal, codes)
     else:
         raise InvalidInput(f"a table must be a {_READABLE} file; got `{path.name}`. Convert it, or rename it if it is one of them.")
     table.columns = [name if isinstance(name, str) else str(name) for name in table.columns]
@@ -69,7 +75,7 @@ def file_digest(path: str | Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _read_delimited(path: Path, encoding: str, separator: str) -> pd.DataFrame:
+def _read_delimited(path: Path, encoding: str, separator: str, decimal: str, codes: Sequence[str]) -> pd.DataFrame:
     import pandas as pd
 
     if path.stat().st_size == 0:
@@ -79,9 +85,20 @@ def _read_delimited(path: Path, encoding: str, separator: str) -> pd.DataFrame:
         raise InvalidInput(f"`separator` must be one character; got {separator!r}. A tab is '\\t'.")
     try:
         # utf-8-sig also reads a file without the byte order mark that some spreadsheets write.
-        return pd.read_csv(
-            path, sep=separator, encoding="utf-8-sig" if encoding == "utf-8" else encoding, low_memory=False, index_col=False
-        )
+        how: dict[str, Any] = {"sep": separator, "encoding": "utf-8-sig" if encoding == "utf-8" else encoding, "decimal": decimal}
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always")
+            table: pd.DataFrame = pd.read_csv(path, **how, low_memory=False, index_col=False)
+        if any(issubclass(each.category, pd.errors.ParserWarning) for each in seen):
+            _check_last_field(path, len(table.columns), how)
+        for name in codes:
+            if name in table.columns and table[name].dtype.kind in "iuf":
+                texts = pd.read_csv(path, **how, index_col=False, usecols=[name], dtype=str)[name]
+                if texts.str.match(r"\s*[+-]?0\d").any():
+                    table[name] = texts
+        return table
+    except InvalidInput:
+        raise
     except UnicodeDecodeError as error:
         raise InvalidInput(
             f"`{path}` is not {encoding} text (byte {error.start}: 0x{error.object[error.start]:02x}). "
@@ -93,6 +110,21 @@ def _read_delimited(path: Path, encoding: str, separator: str) -> pd.DataFrame:
         raise
     except Exception as error:  # whatever a parser or a decompressor makes of a broken file
         raise InvalidInput(f"`{path}` cannot be read as a table ({_first_line(error)}). Check the separator and the quotes.") from error
+
+
+def _check_last_field(path: Path, columns: int, how: dict[str, Any]) -> None:
+    """Rows have a field more than the header. A comma at the end of each line does that, and nothing is in it; anything else is a shift."""
+    import pandas as pd
+
+    try:
+        extra = pd.read_csv(path, **how, header=None, skiprows=1, usecols=[columns], dtype=str)
+    except ValueError:  # no row has it
+        return
+    if extra.notna().any(axis=None):
+        raise InvalidInput(
+            f"the rows of `{path}` must have as many fields as its header, {columns}; some have more. "
+            "Name every column in the first line (R: write.csv with row.names = FALSE)."
+        )
 
 
 def _read_parquet(path: Path) -> pd.DataFrame:
@@ -175,7 +207,10 @@ class Encoder:
         empty = [name for name in table.columns if name not in numbers and name not in texts]
         if empty:
             self.notes.append(f"{_listed(empty)} left out: no value at all.")
-        many = [name for name in texts if table[name].nunique() > max(MOST_CATEGORIES, len(table) // 2)]
+        commas = [name for name in texts if table[name].str.fullmatch(r"\s*-?\d+,\d+\s*").mean() > 0.5]
+        if commas:
+            self.notes.append(f"{_listed(commas)} with decimal commas, taken for texts: read them as numbers with --decimal ','.")
+        many = [name for name in texts if name not in commas and table[name].nunique() > max(MOST_CATEGORIES, len(table) // 2)]
         if many:
             self.notes.append(
                 f"{_listed(many)} with a different text in most rows: if that is a name or free text, leave it out with --drop."
@@ -226,7 +261,8 @@ def _plain(table: pd.DataFrame) -> pd.DataFrame:
         if column.dtype == object and pd.api.types.infer_dtype(column, skipna=True) == "boolean":
             column = column.astype("boolean")  # truth values with gaps
         if pd.api.types.is_datetime64_any_dtype(column):
-            out[name] = (column - pd.Timestamp(0, tz=getattr(column.dtype, "tz", None))) / pd.Timedelta(days=1)
+            seconds = column.dt.tz_localize(None) if getattr(column.dtype, "tz", None) else column
+            out[name] = (seconds.astype("datetime64[s]").astype("int64") / 86400).where(column.notna())
         elif pd.api.types.is_timedelta64_dtype(column):
             out[name] = column.dt.total_seconds() / 86400
         elif pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_complex_dtype(column):

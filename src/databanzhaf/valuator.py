@@ -100,7 +100,11 @@ class DataBanzhaf(BaseEstimator):  # type: ignore[misc]
         """Value the rows of X by validation rows, or by a part of X that is held out."""
         if isinstance(self.estimator, type):
             raise InvalidInput(f"`estimator` must be an instance; got the class {self.estimator.__name__}. Add the brackets.")
+        if hasattr(X, "iloc") and not hasattr(X, "columns"):
+            raise InvalidInput("`X` must be a table, rows by columns; got one column. Pass X.to_frame().")
         check_one_order(X, y)
+        check_one_order(X_val, y_val, ("X_val", "y_val"))
+        check_one_order(X if hasattr(X, "iloc") else y, groups, ("X", "groups"))
         index = X.index if hasattr(X, "iloc") else y.index if hasattr(y, "iloc") else None
         X, y = self._checked(X, y, reset=True)
         if (X_val is None) != (y_val is None):
@@ -115,6 +119,8 @@ class DataBanzhaf(BaseEstimator):  # type: ignore[misc]
         if X_val is None:
             check_between("validation_fraction", self.validation_fraction, 0, 1, "Try 0.3.")
             self.held_out_ = held_out(y, self.validation_fraction, self.seed, by_class=classifies)
+            if classifies and len(y) > 2 and len(np.unique(y)) == len(y):
+                raise InvalidInput("every row has another label, so that nothing can be learned. Is `y` the target, and a number a number?")
             if not self.held_out_.any():
                 raise InvalidInput(f"no row can be held out of n_samples = {len(y)}; got no `X_val`. Pass X_val and y_val, or more rows.")
             train, X_val, y_val = ~self.held_out_, _rows(X, self.held_out_), y[self.held_out_]
@@ -253,9 +259,9 @@ def _labels(y: Any) -> Any:
         column = column[:, 0]
     if column.ndim != 1:
         raise InvalidInput(f"`y` must be one label for each row; got shape {column.shape}. Choose one column.")
-    missing = (
-        np.array([label is None or label != label for label in column.ravel()]) if column.dtype.kind in "Of" else np.zeros(1, np.bool_)
-    )
+    import pandas as pd
+
+    missing = np.asarray(pd.isna(column)) if column.dtype.kind in "Of" else np.zeros(1, np.bool_)
     if missing.any():
         raise InvalidInput(f"`y` must have no missing label; got NaN or None in row {np.flatnonzero(missing)[0]}. Drop or fill those rows.")
     if column.dtype.kind == "O" and all(isinstance(label, str) for label in column.ravel()):

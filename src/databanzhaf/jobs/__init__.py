@@ -3,7 +3,7 @@
 from databanzhaf.jobs.outputs import check_not_ours, flagged, values_table, write_text
 from databanzhaf.jobs.preparing import Job, prepare
 from databanzhaf.jobs.reporting import warnings_of, write_report
-from databanzhaf.jobs.running import keeps_predictions, open_ledger, reread, run
+from databanzhaf.jobs.running import keeps_predictions, open_ledger, reread, run, write_curve
 from databanzhaf.jobs.settings import Settings
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "run",
     "values_table",
     "warnings_of",
+    "write_curve",
     "write_report",
     "write_text",
 ]

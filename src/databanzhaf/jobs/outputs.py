@@ -86,7 +86,7 @@ def make_folder(out: Path) -> None:
 def check_not_ours(path: Path, files: list[Path | str | None]) -> None:
     """A result must not take the place of what it is made from."""
     if path.exists() and any(file is not None and Path(file).exists() and path.samefile(file) for file in files):
-        raise InvalidInput(f"`{path}` is part of the run. Give another --out.")
+        raise InvalidInput(f"`{path}` is what the values are made from, and would be written over. Give another --out.")
 
 
 def write_text(path: Path, text: str) -> None:

@@ -62,7 +62,7 @@ def prepare(settings: Settings) -> Job:
     """Read and check everything; writes nothing."""
     check_settings(settings)
     digests = {path: file_digest(path) for path in (settings.data, settings.validation) if path}
-    table = read_table(settings.data, encoding=settings.encoding, separator=settings.separator)
+    table = _read(settings.data, settings, [name for name in (settings.target, settings.groups, settings.id) if name is not None])
     special = {"--target": settings.target, "--groups": settings.groups, "--id": settings.id}
     for option, name in [*special.items(), *(("--drop", name) for name in settings.drop)]:
         _check_column(table, option, name, settings)
@@ -73,8 +73,8 @@ def prepare(settings: Settings) -> Job:
     if classifies and settings.validation is None and len(target) > 2 and len(np.unique(target)) == len(target):
         raise InvalidInput(f"every row has another `{settings.target}`, so that nothing can be learned. Is it the target? Choose --target.")
     ids = None if settings.id is None else table[settings.id]
-    if ids is not None and (ids.isna().any() or ids.duplicated().any()):
-        what = "missing" if ids.isna().any() else f"`{ids[ids.duplicated()].iloc[0]}` twice"
+    if ids is not None and (ids.isna().any() or ids.map(str).duplicated().any()):
+        what = "missing" if ids.isna().any() else f"`{ids[ids.map(str).duplicated()].iloc[0]}` twice"
         raise InvalidInput(f"`{settings.id}` must name each row once; got {what}. Repair the ids, or leave --id out: rows have numbers.")
     left_out = {*filter(None, special.values()), *settings.drop}
     train, held, y, y_val = _split(table, target, classifies, settings)
@@ -97,6 +97,10 @@ def prepare(settings: Settings) -> Job:
     rows = train.index.to_numpy().astype(np.int64)
     named_ids = None if ids is None else ids.to_numpy()[rows]
     return Job(settings, game, dataset, rows, named_ids, y, sizes, classifies, train, digests, tuple(notes))
+
+
+def _read(path: str, settings: Settings, codes: list[str]) -> pd.DataFrame:
+    return read_table(path, encoding=settings.encoding, separator=settings.separator, decimal=settings.decimal, codes=codes)
 
 
 def _check_column(table: pd.DataFrame, option: str, name: str | None, settings: Settings) -> None:
@@ -133,7 +137,7 @@ def _target(table: pd.DataFrame, name: str, path: str) -> Any:
 def _split(table: pd.DataFrame, target: Any, classifies: bool, settings: Settings) -> tuple[Any, Any, Any, Any]:
     """Training and validation rows, and their targets; the training rows keep their numbers as index."""
     if settings.validation is not None:
-        held = read_table(settings.validation, encoding=settings.encoding, separator=settings.separator)
+        held = _read(settings.validation, settings, [settings.target])
         if settings.target not in held.columns:
             raise InvalidInput(f"the validation file `{settings.validation}` must have the target column `{settings.target}`. Add it.")
         y_val = _target(held, settings.target, settings.validation)

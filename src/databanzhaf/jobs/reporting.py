@@ -12,12 +12,13 @@ from databanzhaf import trust
 from databanzhaf.applications import Curve
 from databanzhaf.jobs.outputs import flagged, values_table, write_text
 from databanzhaf.jobs.preparing import Job
+from databanzhaf.jobs.running import recorded
 from databanzhaf.ledger import Ledger
 from databanzhaf.notions import named
 from databanzhaf.report import Content, Series, Table, describe, render
 from databanzhaf.report.content import cell, unsteady
 from databanzhaf.report.picture import data_address, is_image
-from databanzhaf.run import history, read_evaluations
+from databanzhaf.run import design_of, history, read_evaluations
 from databanzhaf.types import Estimate, Evaluations
 
 # Pictures of the lowest and of the highest values; more would make the page heavy.
@@ -31,7 +32,7 @@ MOST_LINES = 5000
 def write_report(job: Job, found: Estimate, folder: Path) -> Path:
     """Write report.html beside the ledger."""
     with Ledger(folder / "run.db") as ledger:
-        evaluations = read_evaluations(ledger)
+        evaluations = recorded(read_evaluations(ledger), folder)
         seconds = ledger.seconds()
     path = folder / "report.html"
     write_text(path, render(content(job, found, evaluations, seconds, folder)))
@@ -54,7 +55,7 @@ def content(job: Job, found: Estimate, evaluations: Evaluations, seconds: float,
         f"scored by {metric} on {len(job.dataset.y_val):,} validation rows.",
         who=who,
         rule=job.settings.flag,
-        alerts=describe(found, suspects, seen, who, groups=groups),
+        alerts=describe(found, suspects, seen, who, rule=job.settings.flag, groups=groups),
         names=_names(job),
         values=found.values,
         low=low,
@@ -66,7 +67,7 @@ def content(job: Job, found: Estimate, evaluations: Evaluations, seconds: float,
         table=_table(job, found),
         series=_series(evaluations, notion.name),
         trust=seen,
-        curve=_curve(folder),
+        curve=_curve(folder, found.n_evaluations),
         facts={
             f"{who} valued": f"{len(found.values):,}",
             "suspects": "unknown" if suspects is None else f"{len(suspects):,}",
@@ -102,9 +103,15 @@ def _labels(column: Any) -> list[str]:
 
 def warnings_of(job: Job, folder: Path) -> list[str]:
     """What the report warns of, for those who read the screen only."""
+    notion, settings = named(job.settings.notion), job.settings
     with Ledger(folder / "run.db") as ledger:
-        seen = trust.examine(read_evaluations(ledger), named(job.settings.notion))
-    return unsteady(seen, "rows" if job.group_sizes is None else "groups")
+        evaluations = recorded(read_evaluations(ledger), folder)
+    warnings = unsteady(trust.examine(evaluations, notion), "rows" if job.group_sizes is None else "groups")
+    if settings.estimator == "auto" and settings.until is None and evaluations.design.size is None:
+        fresh = design_of(notion, job.dataset.n_players, settings.budget, settings.seed)
+        if fresh.size is not None:
+            warnings.append(f"This run goes on as it began, with random coalitions; a new --out would take all {fresh.size:,} of them.")
+    return warnings
 
 
 def _table(job: Job, found: Estimate) -> Table:
@@ -161,19 +168,21 @@ def _scores(folder: Path, metric: str) -> dict[str, str]:
     return {} if known is None else {f"{metric} with all rows; with none": f"{known['all']:.3f}; {known['none']:.3f}"}
 
 
-def _curve(folder: Path) -> Curve | None:
-    path = folder / "curve.json"
-    if not path.is_file():
+def _curve(folder: Path, evaluations: int) -> Curve | None:
+    """The removal curve, if it was made, and for these values."""
+    try:
+        stored = json.loads((folder / "curve.json").read_text(encoding="utf-8"))
+        if stored["evaluations"] != evaluations:
+            return None
+        return Curve(np.array(stored["counts"]), np.array(stored["utility"]), np.array(stored["random"]), "removed", True)
+    except (OSError, ValueError, KeyError):
         return None
-    stored = json.loads(path.read_text(encoding="utf-8"))
-    counts, utility, random = np.array(stored["counts"]), np.array(stored["utility"]), np.array(stored["random"])
-    return Curve(counts, utility, random, "removed", True)
 
 
 def _settings(folder: Path) -> dict[str, str]:
     record: dict[str, Any] = json.loads((folder / "run.json").read_text(encoding="utf-8"))
     settings = {name: value for name, value in record["settings"].items() if value not in (None, [], "")}
-    files = {f"sha256 of {name}": digest for name, digest in record["files"].items()}
-    versions = ", ".join(f"{name} {version}" for name, version in record["versions"].items())
-    shown = {**settings, **files, "databanzhaf": record["databanzhaf"], "versions": versions}
+    files = {f"sha256 of {name}": digest for name, digest in record.get("files", {}).items()}
+    versions = ", ".join(f"{name} {version}" for name, version in record.get("versions", {}).items())
+    shown = {**settings, **files, "databanzhaf": record.get("databanzhaf", "unknown"), "versions": versions}
     return {name: ", ".join(map(str, value)) if isinstance(value, list) else str(value) for name, value in shown.items()}

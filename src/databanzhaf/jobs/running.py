@@ -15,22 +15,24 @@ from databanzhaf import chance
 from databanzhaf.applications import removal_curve
 from databanzhaf.errors import DatabanzhafError, DesignMismatch, InvalidInput, LedgerMismatch
 from databanzhaf.games import Learner
-from databanzhaf.jobs.outputs import make_folder, values_table, write_record, write_text
+from databanzhaf.jobs.outputs import check_not_ours, make_folder, values_table, write_record, write_text
 from databanzhaf.jobs.preparing import Job, prepare
 from databanzhaf.jobs.settings import Settings, condition
 from databanzhaf.ledger import Ledger
 from databanzhaf.notions import named
 from databanzhaf.progress import Watcher
-from databanzhaf.run import estimate, value
-from databanzhaf.types import Checkpoint, Estimate
+from databanzhaf.run import estimate, read_evaluations, value
+from databanzhaf.types import Checkpoint, Estimate, Evaluations
 
 # A model's predictions are kept, so that the metric can change later, if they need no more disk than this. The budget has no part in it:
 # a run that is continued must equal one that was not.
 LARGEST_KEPT_BYTES = 10 * 2**10
 
 
-def run(job: Job, out: Path, *, watch: Watcher | None = None, curve: bool = False) -> Estimate:
+def run(job: Job, out: Path, *, watch: Watcher | None = None) -> Estimate:
     """Value, with the ledger in `out`; then write values.csv and run.json there."""
+    for name in ("values.csv", "run.db", "run.json", "report.html", "curve.json"):
+        check_not_ours(out / name, [job.settings.data, job.settings.validation])
     make_folder(out)
     started = time.time()
     path = out / "run.db"
@@ -74,13 +76,12 @@ def run(job: Job, out: Path, *, watch: Watcher | None = None, curve: bool = Fals
         with suppress(OSError):  # it is not empty
             out.rmdir()
         raise
-    if curve:
-        _write_curve(job, found, out)
     write_text(out / "values.csv", values_table(job, found).to_csv(index=False))
     outcome = {
         "status": "finished",
         "scores": _scores(job),
         "evaluations": found.n_evaluations,
+        "repeats": len(found.values_by_repeat),
         "estimator": found.estimator,
         "seconds": round(time.time() - started, 3),
         "training_seconds": round(trained, 3),
@@ -107,14 +108,23 @@ def _scores(job: Job) -> dict[str, float]:
     return {"all": float(everybody), "none": float(nobody)}
 
 
-def _write_curve(job: Job, found: Estimate, out: Path) -> None:
+def write_curve(job: Job, found: Estimate, out: Path) -> None:
+    """Retrain while removing the lowest values first, for the report."""
     made = removal_curve(job.game, found, repeats=3, seed=job.settings.seed, evaluator=job.evaluator())
-    stored = {"counts": made.counts.tolist(), "utility": made.utility.tolist(), "random": made.random.tolist()}
+    stored = {
+        "evaluations": found.n_evaluations,
+        "counts": made.counts.tolist(),
+        "utility": made.utility.tolist(),
+        "random": made.random.tolist(),
+    }
     write_text(out / "curve.json", json.dumps(stored) + "\n")
 
 
-def reread(ledger: Path, *, notion: str | None = None, metric: str | None = None) -> tuple[Job, Estimate]:
-    """A run's values, or those of another notion or metric, from its ledger, without a training."""
+def reread(ledger: Path, *, notion: str | None = None, metric: str | None = None, as_recorded: bool = False) -> tuple[Job, Estimate]:
+    """A run's values, or those of another notion or metric, from its ledger, without a training.
+
+    From all evaluations of the ledger, or from those that values.csv is made of (`as_recorded`; a smaller budget leaves some out).
+    """
     if not ledger.is_file():
         raise InvalidInput(f"there is no ledger `{ledger}`. Give the run.db that `databanzhaf value` wrote.")
     settings = Settings.read(ledger.parent)
@@ -126,12 +136,31 @@ def reread(ledger: Path, *, notion: str | None = None, metric: str | None = None
                 f"`{settings.data}` has changed since the run in `{ledger}`. Restore it, or run `databanzhaf value` again."
             )
     try:
+        if as_recorded:
+            with Ledger(ledger) as store:
+                return job, estimate(recorded(read_evaluations(store), ledger.parent), named(notion))
         return job, estimate(ledger, named(notion), game=job.game if metric else None)
+    except LedgerMismatch as error:
+        if "utilities only" not in str(error):
+            raise
+        remedy = "Run it anew with --keep predictions and another --out."
+        raise LedgerMismatch(f"another metric needs the predictions, and this run kept scores only. {remedy}") from error
     except DesignMismatch as error:
         raise DesignMismatch(
             f"{str(error).split(';')[0]}, not {notion}. Run `databanzhaf value` with --notion {notion} and another --out; a run with "
             "--estimator permutation serves every semivalue."
         ) from error
+
+
+def recorded(evaluations: Evaluations, folder: Path) -> Evaluations:
+    """The evaluations that the run in `folder` last used, by its run.json."""
+    try:
+        record = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+        coalitions, repeats = int(record["evaluations"]) // int(record["repeats"]), int(record["repeats"])
+    except (OSError, ValueError, KeyError, TypeError):  # it did not finish
+        return evaluations
+    used = evaluations.only(np.arange(len(evaluations.indices)) < coalitions)
+    return replace(used, utilities=used.utilities[:, :repeats])
 
 
 def bytes_of_a_prediction(job: Job) -> int:

@@ -12,6 +12,7 @@ from databanzhaf import chance
 from databanzhaf import until as conditions
 from databanzhaf.errors import InvalidInput, check_between, check_count
 from databanzhaf.notions import named
+from databanzhaf.tables import file_digest
 from databanzhaf.until import Condition
 
 
@@ -31,6 +32,7 @@ class Settings:
     drop: tuple[str, ...] = ()
     encoding: str = "utf-8"
     separator: str | None = None
+    decimal: str = "."
     notion: str = "banzhaf"
     estimator: str = "auto"
     budget: int = 5000
@@ -50,8 +52,8 @@ class Settings:
             record = json.loads(path.read_text(encoding="utf-8"))
             stored, home = record["settings"], Path(record["started_in"])
             for name in ("data", "validation"):
-                if stored[name] is not None and not Path(stored[name]).exists():
-                    stored[name] = str(home / stored[name])
+                if stored[name] is not None:
+                    stored[name] = _same_file(stored[name], home, record["files"][stored[name]])
             return cls(**{**stored, "drop": tuple(stored["drop"])})
         except FileNotFoundError as error:
             raise InvalidInput(
@@ -61,9 +63,17 @@ class Settings:
             raise InvalidInput(f"`{path}` cannot be read ({error!r:.80}). Run `databanzhaf value` again to write it.") from error
 
 
+def _same_file(path: str, home: Path, digest: str) -> str:
+    """The table that a run read: from here or from where it was started, whichever is the same; else as it was named."""
+    there = [str(each) for each in (home / path, Path(path)) if each.is_file()]
+    return next((each for each in there if file_digest(each) == digest), there[0] if there else path)
+
+
 def check_settings(settings: Settings) -> None:
     if settings.task not in ("auto", "classification", "regression"):
         raise InvalidInput(f"`task` must be auto, classification or regression; got {settings.task!r}. Try auto.")
+    if settings.decimal not in (".", ","):
+        raise InvalidInput(f"`decimal` must be a point or a comma; got {settings.decimal!r}. Try '.'.")
     if settings.keep not in ("auto", "predictions", "scores"):
         raise InvalidInput(f"`keep` must be auto, predictions or scores; got {settings.keep!r}. Try auto.")
     check_between("validation_fraction", settings.validation_fraction, 0, 1, "Try 0.3.")

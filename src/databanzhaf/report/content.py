@@ -63,7 +63,9 @@ class Content:
     settings: dict[str, str]
 
 
-def describe(found: Estimate, suspects: IntArray | None, trust: Trust, who: str, *, groups: Sequence[Any] | None = None) -> list[str]:
+def describe(
+    found: Estimate, suspects: IntArray | None, trust: Trust, who: str, *, rule: str = "fdr:0.05", groups: Sequence[Any] | None = None
+) -> list[str]:
     """The alerts: what to look at, in plain words, the most important first."""
     n = len(found.values)
     one, alerts = who.removesuffix("s"), []
@@ -71,7 +73,9 @@ def describe(found: Estimate, suspects: IntArray | None, trust: Trust, who: str,
         alerts.append(f"Too few evaluations say something about {int(np.isinf(found.std_errors).sum()):,} {who}. Raise the budget.")
     elif np.isnan(found.std_errors).all():
         alerts.append("This run has no standard errors: nobody can say how sure these values are. Repeats, or another notion, would.")
-    if suspects is not None and len(suspects):
+    if suspects is not None and not rule.startswith("fdr"):
+        alerts.append(f"The rule {rule} flags {len(suspects):,} of {n:,} {who}. Begin with the lowest, and read their intervals.")
+    elif suspects is not None and len(suspects):
         verb, them = ("is", "it") if len(suspects) == 1 else ("are", "them")
         alerts.append(
             f"{len(suspects):,} of {n:,} {who} {verb} suspect: models trained with {them} tend to score worse on these validation rows. "

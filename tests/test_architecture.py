@@ -46,6 +46,9 @@ ALLOWED = {
     "doctor": GROUND,
     "plots": GROUND | {"applications"},
     "plan": GROUND | {"chance", "designs", "jobs", "notions", "run", "theory"},
+    "exits": GROUND,
+    "experiments": set(),  # public names only
+    "paper": GROUND | {"exits", "experiments"},
     "cli": None,
     "__main__": None,
     "run": GROUND | {"chance", "designs", "estimators", "evaluators", "ledger", "loop", "notions", "progress", "stability", "until"},

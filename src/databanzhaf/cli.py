@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from databanzhaf._version import __version__
-from databanzhaf.errors import BackendUnavailable, DatabanzhafError
+from databanzhaf.errors import BackendUnavailable
+from databanzhaf.exits import INTERRUPTED, TERMINATED, one_sentence
+from databanzhaf.paper import reproduce
 from databanzhaf.screen import (
     as_power,
     decimals,
@@ -43,8 +45,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-
-BAD_INPUT, INTERRUPTED, TERMINATED = 2, 130, 143
 
 Data = Annotated[Path, typer.Argument(help="Training table: .csv, .tsv, .parquet or .npz (X, y).", show_default=False)]
 Target = Annotated[str, typer.Option(help="Column to predict (y in an .npz).", show_default=False)]
@@ -111,7 +111,7 @@ def value(
     as_json: AsJson = False,
 ) -> None:
     """Give every training row (or group of rows) a value. The same command again goes on where it stopped."""
-    with _one_sentence(), only_json(as_json) as answer:
+    with one_sentence(), only_json(as_json) as answer:
         from databanzhaf import jobs as jobs_room
 
         settings = _settings(locals())
@@ -163,7 +163,7 @@ def plan(
     as_json: AsJson = False,
 ) -> None:
     """Before paying: a pilot on this data, then evaluations, time, disk and memory for each goal."""
-    with _one_sentence(), only_json(as_json) as answer:
+    with one_sentence(), only_json(as_json) as answer:
         from databanzhaf.jobs import prepare
         from databanzhaf.plan import make_plan
 
@@ -204,7 +204,7 @@ def estimate(
     as_json: AsJson = False,
 ) -> None:
     """Another notion or metric from the same run; nothing is trained."""
-    with _one_sentence(), only_json(as_json) as answer:
+    with one_sentence(), only_json(as_json) as answer:
         from databanzhaf import jobs as jobs_room
 
         job, found = jobs_room.reread(ledger, notion=notion, metric=metric)
@@ -223,7 +223,7 @@ def estimate(
 @app.command()
 def report(ledger: Annotated[Path, typer.Argument(help="run.db of a `databanzhaf value` run.", show_default=False)]) -> None:
     """Write report.html beside a run's ledger; nothing is trained."""
-    with _one_sentence():
+    with one_sentence():
         from databanzhaf import jobs as jobs_room
 
         job, found = jobs_room.reread(ledger, as_recorded=True)
@@ -237,7 +237,7 @@ def margin(
     as_json: AsJson = False,
 ) -> None:
     """How much noise in the scores each notion's ranking survives (the paper's safety margin and Lipschitz constant)."""
-    with _one_sentence():
+    with one_sentence():
         from databanzhaf import theory
         from databanzhaf.errors import check_between, check_count
         from databanzhaf.notions import named
@@ -265,7 +265,7 @@ def margin(
 @app.command()
 def example(out: Annotated[Path, typer.Option(help="File to write.")] = Path("suppliers.csv")) -> None:
     """Write the small example table: 300 customers from six suppliers, one of whom delivers wrong labels."""
-    with _one_sentence():
+    with one_sentence():
         from databanzhaf.datasets import path
         from databanzhaf.errors import InvalidInput
         from databanzhaf.jobs import write_text
@@ -279,7 +279,7 @@ def example(out: Annotated[Path, typer.Option(help="File to write.")] = Path("su
 @app.command()
 def doctor(as_json: AsJson = False) -> None:
     """Versions, devices and optional packages."""
-    with _one_sentence():
+    with one_sentence():
         from databanzhaf.doctor import examine
 
         found = examine()
@@ -299,6 +299,9 @@ def _curve(jobs_room: Any, job: Any, found: Estimate, folder: Path) -> None:
         raise typer.Exit(INTERRUPTED) from None
 
 
+app.command()(reproduce)
+
+
 def _report(jobs_room: Any, job: Any, found: Estimate, folder: Path) -> str:
     """Write the report if its chart library is there; a sentence about it."""
     try:
@@ -315,22 +318,6 @@ def _settings(given: dict[str, Any]) -> Settings:
     known = {each.name: given[each.name] for each in fields(Settings) if each.name in given}
     paths = {name: None if known[name] is None else str(known[name]) for name in ("data", "validation")}
     return Settings(**{**known, **paths, "drop": tuple(given["drop"] or ())})
-
-
-@contextmanager
-def _one_sentence() -> Iterator[None]:
-    """What went wrong, on standard error, without a traceback."""
-    try:
-        yield
-    except DatabanzhafError as error:
-        typer.echo(f"databanzhaf: {error}", err=True)
-        raise typer.Exit(BAD_INPUT) from error
-    except KeyboardInterrupt:
-        typer.echo("Stopped before the first evaluation; nothing was written.", err=True)
-        raise typer.Exit(INTERRUPTED) from None
-    except MemoryError as error:
-        typer.echo("databanzhaf: there is not enough memory. Give fewer rows or columns, or --jobs 1.", err=True)
-        raise typer.Exit(BAD_INPUT) from error
 
 
 @contextmanager

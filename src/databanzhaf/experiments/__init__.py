@@ -1,0 +1,6 @@
+"""The paper, reproduced: one module for each table and figure."""
+
+from databanzhaf.experiments.registry import NAMES, reproduce, summarise
+from databanzhaf.experiments.setting import Setting
+
+__all__ = ["NAMES", "Setting", "reproduce", "summarise"]

@@ -1,0 +1,156 @@
+"""What an experiment found, and the files that tell it: CSV, PNG, SVG and a Markdown page."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import time
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+import databanzhaf as db
+from databanzhaf.experiments.setting import Setting
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A claim of the paper, its number, ours, and whether ours bears it out (None: this run cannot tell)."""
+
+    claim: str
+    paper: str
+    ours: str
+    holds: bool | None
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """What an experiment found.
+
+    `table` is all numbers (the CSV); `shown` the part for the page, by default all; `draw` fills a matplotlib figure of `size`.
+    """
+
+    title: str
+    what: str
+    table: pd.DataFrame
+    draw: Any
+    samples: str
+    differs: tuple[str, ...] = ()
+    claims: tuple[Claim, ...] = ()
+    shown: pd.DataFrame | None = None
+    notes: tuple[str, ...] = ()
+    size: tuple[float, float] = (9.0, 4.0)
+    data: tuple[str, ...] = field(default=())
+
+
+def write(name: str, outcome: Outcome, setting: Setting, seconds: float) -> Path:
+    """All files of one experiment; returns the page."""
+    out = setting.out
+    out.mkdir(parents=True, exist_ok=True)
+    outcome.table.to_csv(out / f"{name}.csv", index=False, float_format="%.6g")
+    _figure(outcome, out / name)
+    claims = {
+        "title": outcome.title,
+        "scale": setting.scale,
+        "claims": [{**asdict(each), "holds": None if each.holds is None else bool(each.holds)} for each in outcome.claims],
+    }
+    _replace(out / f"{name}.claims.json", json.dumps(claims, indent=1, ensure_ascii=False) + "\n")
+    page = out / f"{name}.md"
+    _replace(page, _page(name, outcome, setting, seconds))
+    return page
+
+
+def _replace(path: Path, text: str) -> None:
+    temporary = path.with_name(f".{path.name}.part")
+    temporary.write_text(text, encoding="utf-8")
+    temporary.replace(path)
+
+
+def _figure(outcome: Outcome, stem: Path) -> None:
+    import matplotlib as mpl
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    with mpl.rc_context({"svg.hashsalt": "databanzhaf", "svg.fonttype": "none"}):
+        figure = Figure(figsize=outcome.size, layout="constrained")
+        FigureCanvasAgg(figure)
+        outcome.draw(figure)
+        figure.savefig(stem.with_suffix(".png"), dpi=120, metadata={"Software": None})
+        figure.savefig(stem.with_suffix(".svg"), metadata={"Date": None, "Creator": None})
+
+
+def _page(name: str, outcome: Outcome, setting: Setting, seconds: float) -> str:
+    shown = outcome.table if outcome.shown is None else outcome.shown
+    facts = {
+        "date": time.strftime("%Y-%m-%d", time.gmtime()),
+        "command": f"`{command(name, setting)}`",
+        "scale": f"{setting.scale:g} (1 is the paper's number of coalitions)",
+        "seed": str(setting.seed),
+        "hardware": hardware(setting),
+        "samples": outcome.samples,
+        "time": f"{seconds:,.0f} s, less where evaluations were there already",
+        "databanzhaf": db.__version__,
+    }
+    parts = [
+        f"# {outcome.title}",
+        outcome.what,
+        f"![{outcome.title}]({name}.png)",
+        *outcome.notes,
+        "## Numbers",
+        as_markdown(shown),
+        f"All numbers: [{name}.csv]({name}.csv); the figure as [SVG]({name}.svg).",
+    ]
+    if outcome.claims:
+        parts += ["## The paper's claims", as_markdown(claims_table(outcome.claims))]
+    parts += ["## How it was run", "\n".join(f"- {key}: {value}" for key, value in facts.items())]
+    parts += ["\n".join(f"- data: {line}" for line in outcome.data)] if outcome.data else []
+    if outcome.differs:
+        parts += ["## What differs from the paper", "\n".join(f"- {line}" for line in outcome.differs)]
+    return "\n\n".join(parts) + "\n"
+
+
+def claims_table(claims: tuple[Claim, ...]) -> pd.DataFrame:
+    def told(holds: bool | None) -> str:
+        return "cannot tell" if holds is None else "yes" if holds else "no"
+
+    return pd.DataFrame(
+        [[each.claim, each.paper, each.ours, told(each.holds)] for each in claims], columns=["claim", "paper", "ours", "holds here"]
+    )
+
+
+def command(name: str, setting: Setting) -> str:
+    words = ["databanzhaf", "reproduce", name, "--scale", f"{setting.scale:g}", "--device", setting.device, "--seed", str(setting.seed)]
+    if setting.datasets is not None:
+        words += ["--datasets", ",".join(setting.datasets)]
+    if setting.draws is not None:
+        words += ["--draws", str(setting.draws)]
+    return " ".join(words)
+
+
+def hardware(setting: Setting) -> str:
+    model = platform.machine()
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+        model = next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), model)
+    except OSError:
+        pass
+    text = f"{model}, {os.cpu_count()} cores"
+    if setting.on_gpu:
+        import torch
+
+        text += f"; {torch.cuda.get_device_name(0)}, torch {torch.__version__}"
+    return text
+
+
+def as_markdown(table: pd.DataFrame) -> str:
+    def cell(value: Any) -> str:
+        if isinstance(value, float):
+            return "" if value != value else f"{value:.4g}"
+        return str(value).replace("|", "\\|").replace("\n", " ")
+
+    head = [str(name) for name in table.columns]
+    lines = [head, ["---"] * len(head), *([cell(value) for value in row] for row in table.itertuples(index=False))]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)

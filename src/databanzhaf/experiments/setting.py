@@ -1,0 +1,68 @@
+"""How an experiment is run: scale, device, data, where results go."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import databanzhaf as db
+
+
+@dataclass(frozen=True)
+class Setting:
+    """The options of `databanzhaf reproduce`.
+
+    `scale` cuts the number of coalitions; 1 is the paper's count. `draws` is how many times the data of the two tables are drawn anew.
+    """
+
+    scale: float = 1.0
+    device: str = "auto"
+    datasets: tuple[str, ...] | None = None
+    out: Path = field(default_factory=lambda: Path("results"))
+    draws: int | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not 0 < self.scale <= 1:
+            raise db.InvalidInput(f"`scale` must lie above 0 and be at most 1, the paper's count; got {self.scale!r}. Try 0.02.")
+        if self.draws is not None and self.draws < 1:
+            raise db.InvalidInput(f"`draws` must be 1 or more; got {self.draws!r}. Try 10.")
+
+    def count(self, paper: int, least: int = 1) -> int:
+        """How many of the paper's samples to take."""
+        return max(least, round(self.scale * paper))
+
+    @property
+    def n_draws(self) -> int:
+        """As asked; else 10, or one where the scale is too small for more."""
+        return self.draws or (10 if self.scale >= 0.1 else 1)
+
+    @property
+    def small(self) -> bool:
+        """Whether networks with convolutions must be kept small: a trial, on a machine without a GPU."""
+        return self.scale < 0.1 and not self.on_gpu
+
+    @property
+    def on_gpu(self) -> bool:
+        if self.device == "cpu":
+            return False
+        try:
+            import torch
+        except ImportError:
+            return False
+        return bool(torch.cuda.is_available())
+
+    def chosen(self, known: tuple[str, ...]) -> tuple[str, ...]:
+        """The datasets of an experiment that were asked for, by default all of them."""
+        if self.datasets is None:
+            return known
+        unknown = [name for name in self.datasets if name not in known]
+        if unknown:
+            raise db.InvalidInput(f"this experiment has the datasets {', '.join(known)}; got {', '.join(unknown)}. Choose among them.")
+        return tuple(name for name in known if name in self.datasets)
+
+    def ledger(self, *parts: object) -> Path:
+        """A file for the evaluations of one run; the same parts give the same file, so that an interrupted experiment goes on."""
+        folder = self.out / "ledgers"
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder / ("-".join(str(part) for part in parts) + ".db")

@@ -1,0 +1,153 @@
+"""Values for the two tables: thirteen datasets, seven notions, five trainings of each coalition; both tables read the same ledgers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+
+import databanzhaf as db
+from databanzhaf.experiments import protocol
+from databanzhaf.experiments.notions import LABELS, NOTIONS
+from databanzhaf.experiments.protocol import Draw
+from databanzhaf.experiments.setting import Setting
+
+COALITIONS, REPEATS = 100_000, 5
+# Draws after the first, and columns that are not the paper's, take a tenth of the coalitions.
+FURTHER = 0.1
+WEIGHTED: Final = (0.05, 0.1, 0.2)
+OURS: Final = {
+    "banzhaf_plain": "Banzhaf, plain loss and probability",
+    **{f"weighted_{p}": f"weighted Banzhaf, p = {p}" for p in WEIGHTED},
+}
+KNOWN: Final = (*protocol.IMAGES, *protocol.TABULAR)
+NAMES: Final = {**LABELS, **OURS}
+
+
+@dataclass(frozen=True, eq=False)
+class Valued:
+    """Value vectors of one draw: for each column five, (5, n), one for each training."""
+
+    draw: Draw
+    values: dict[str, db.Estimate]
+    coalitions: dict[str, int]
+
+    def vectors(self, column: str) -> list[db.Estimate]:
+        """The estimate of each training alone."""
+        found = self.values[column]
+        return [replace(found, values=values) for values in found.values_by_repeat]
+
+
+def datasets(setting: Setting) -> tuple[str, ...]:
+    """As asked; by default all thirteen, on a machine without a GPU the tables only."""
+    if setting.datasets is None and not setting.on_gpu:
+        return protocol.TABULAR
+    return setting.chosen(KNOWN)
+
+
+def draws(setting: Setting, name: str) -> range:
+    """Numbers of the draws; image sets have one."""
+    return range(1 if name in protocol.IMAGES else setting.n_draws)
+
+
+def value_draw(name: str, number: int, setting: Setting) -> Valued:
+    """Values of one draw by all columns; from the ledgers, as far as they are there."""
+    data = protocol.draw(name, number, setting)
+    scale = setting.scale if number == 0 else min(setting.scale, FURTHER)
+    n = len(data.y)
+    count = max(2 * n, round(scale * COALITIONS))
+    fewer = max(200, round(min(setting.scale, FURTHER) * COALITIONS / (1 if number == 0 else 5)))
+    dataset = data.judged_by_validation()
+    # Code is compiled for long runs only: it takes longer than a short one.
+    compiled = {"compiles": count >= 50_000} if name != "cifar10" or setting.on_gpu else {}
+    game = protocol.network(dataset, name, setting, **compiled)
+    values: dict[str, db.Estimate] = {}
+    used: dict[str, int] = {}
+
+    def go(column: str, game: Any, notion: Any, budget: int, **how: Any) -> Any:
+        path = setting.ledger(name, f"draw{number}", column)
+        found = db.value(game, notion, budget=budget, repeats=REPEATS, seed=setting.seed + number, ledger=path, **how)
+        used[column] = found.n_evaluations // REPEATS
+        values[column] = found
+        return path
+
+    go("banzhaf", game, db.Banzhaf(), count, estimator="reuse")
+    # Whole permutations, of n + 1 coalitions each: two at least, since one alone has no spread.
+    path = go("shapley", game, db.Shapley(), max(count, 2 * (n + 1)), estimator="permutation")
+    for column in ("beta_16_1", "beta_4_1", "beta_1_4", "beta_1_16"):
+        values[column], used[column] = db.estimate(path, NOTIONS[column]), used["shapley"]
+    go("loo", game, db.LeaveOneOut(), n + 1)
+    if name not in protocol.IMAGES:
+        plain = protocol.network(dataset, name, setting, loss="cross_entropy", score="probability", score_at="last", compiles=False)
+        go("banzhaf_plain", plain, db.Banzhaf(), fewer, estimator="reuse")
+        for p in WEIGHTED:
+            go(f"weighted_{p}", game, db.WeightedBanzhaf(p), fewer, estimator="reuse")
+    return Valued(data, values, used)
+
+
+def paper_table(file: str) -> pd.DataFrame:
+    """The paper's table as a frame: dataset, method, mean, standard_error."""
+    from importlib.resources import files
+
+    with files("databanzhaf.experiments").joinpath(file).open(encoding="utf-8") as stream:
+        return pd.read_csv(stream)
+
+
+def collect(setting: Setting, score: Any) -> pd.DataFrame:
+    """Score every column of every draw: `score(valued)` gives {column: scores of the five trainings}."""
+    rows = []
+    for name in datasets(setting):
+        for number in draws(setting, name):
+            valued = value_draw(name, number, setting)
+            for column, scores in score(valued).items():
+                rows.append(
+                    {
+                        "dataset": name,
+                        "draw": number,
+                        "method": column,
+                        "mean": float(np.mean(scores)),
+                        "std_error": float(np.std(scores, ddof=1) / np.sqrt(len(scores))) if len(scores) > 1 else np.nan,
+                        "coalitions": valued.coalitions.get(column, 0),
+                    }
+                )
+    return pd.DataFrame(rows)
+
+
+def beside(table: pd.DataFrame, paper: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
+    """The page's table: for each dataset the paper's number, the first draw (spread of trainings), all draws (spread of draws)."""
+    rows = []
+    for name in table["dataset"].unique():
+        part = table[table["dataset"] == name]
+        first = part[part["draw"] == 0].set_index("method")
+        over = part.groupby("method")["mean"]
+        theirs = paper[paper["dataset"] == name].set_index("method")
+        for kind in ("paper", "first draw", "all draws"):
+            row = {"dataset": name, "": kind}
+            for column in columns:
+                if kind == "paper":
+                    known = column in theirs.index and theirs.loc[column, "mean"] == theirs.loc[column, "mean"]
+                    row[NAMES.get(column, column)] = (
+                        _with_error(theirs.loc[column, "mean"], theirs.loc[column, "standard_error"]) if known else ""
+                    )
+                elif kind == "first draw":
+                    row[NAMES.get(column, column)] = _with_error(*first.loc[column, ["mean", "std_error"]]) if column in first.index else ""
+                elif part["draw"].nunique() > 1:
+                    row[NAMES.get(column, column)] = (
+                        _with_error(over.mean()[column], over.std()[column], "±") if column in over.mean() else ""
+                    )
+            if kind != "all draws" or part["draw"].nunique() > 1:
+                rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def _with_error(mean: float, error: float, mark: str = "") -> str:
+    spread = "" if error != error else f" ({mark}{error:.3f})"
+    return f"{mean:.3f}{spread}"
+
+
+def best_of(table: pd.DataFrame, columns: list[str]) -> pd.Series[Any]:
+    """Which of the columns is best on each dataset, by the mean over all draws."""
+    means = table[table["method"].isin(columns)].groupby(["dataset", "method"])["mean"].mean().unstack()
+    return means.idxmax(axis=1)

@@ -1,0 +1,40 @@
+"""The command `databanzhaf reproduce`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from databanzhaf.exits import one_sentence
+
+
+def reproduce(
+    name: Annotated[str | None, typer.Argument(help="An experiment, or all; --list names them.", show_default=False)] = None,
+    scale: Annotated[float, typer.Option(help="Share of the paper's number of coalitions; 1 is all of them.")] = 0.1,
+    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    datasets: Annotated[str | None, typer.Option(help="Only these, with commas between them.")] = None,
+    draws: Annotated[int | None, typer.Option(help="Draws of the data for the two tables; 10, or 1 below a scale of 0.1.")] = None,
+    seed: Annotated[int, typer.Option(help="Decides the draws, every coalition and every training.")] = 0,
+    out: Annotated[Path, typer.Option(help="Folder for pages, figures, CSV files and ledgers.")] = Path("results"),
+    show: Annotated[bool, typer.Option("--list", help="Name the experiments.")] = False,
+) -> None:
+    """Run the paper's experiments again: a page, a figure and a CSV for each. The same command goes on where it stopped."""
+    with one_sentence("Stopped; what was evaluated is kept. The same command goes on."):
+        from databanzhaf.errors import InvalidInput
+        from databanzhaf.experiments import NAMES, Setting, summarise
+        from databanzhaf.experiments import reproduce as run
+
+        if show or name is None:
+            width = max(map(len, NAMES))
+            for each, what in NAMES.items():
+                typer.echo(f"{each:<{width}}  {what}")
+            return
+        chosen = None if datasets is None else tuple(part.strip() for part in datasets.split(","))
+        setting = Setting(scale=scale, device=device, datasets=chosen, out=out, draws=draws, seed=seed)
+        if name == "all" and chosen is not None:
+            raise InvalidInput("`--datasets` belongs to one experiment; got all. Name the experiment, or leave it out.")
+        for each in NAMES if name == "all" else [name]:
+            typer.echo(f"Written: {run(each, setting)}")
+        typer.echo(f"Written: {summarise(out)}")

@@ -16,6 +16,7 @@ def reproduce(
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
     datasets: Annotated[str | None, typer.Option(help="Only these, with commas between them.")] = None,
     draws: Annotated[int | None, typer.Option(help="Draws of the data for the two tables; 10, or 1 below a scale of 0.1.")] = None,
+    image_scale: Annotated[float, typer.Option(help="The largest scale for networks on images, which take far longer.")] = 0.02,
     seed: Annotated[int, typer.Option(help="Decides the draws, every coalition and every training.")] = 0,
     out: Annotated[Path, typer.Option(help="Folder for pages, figures, CSV files and ledgers.")] = Path("results"),
     show: Annotated[bool, typer.Option("--list", help="Name the experiments.")] = False,
@@ -32,7 +33,7 @@ def reproduce(
                 typer.echo(f"{each:<{width}}  {what}")
             return
         chosen = None if datasets is None else tuple(part.strip() for part in datasets.split(","))
-        setting = Setting(scale=scale, device=device, datasets=chosen, out=out, draws=draws, seed=seed)
+        setting = Setting(scale=scale, device=device, datasets=chosen, out=out, draws=draws, seed=seed, image_scale=image_scale)
         if name == "all" and chosen is not None:
             raise InvalidInput("`--datasets` belongs to one experiment; got all. Name the experiment, or leave it out.")
         for each in NAMES if name == "all" else [name]:

@@ -125,6 +125,8 @@ def command(name: str, setting: Setting) -> str:
     words = ["databanzhaf", "reproduce", name, "--scale", f"{setting.scale:g}", "--device", setting.device, "--seed", str(setting.seed)]
     if setting.datasets is not None:
         words += ["--datasets", ",".join(setting.datasets)]
+    if setting.image_scale != Setting.image_scale:
+        words += ["--image-scale", f"{setting.image_scale:g}"]
     if setting.draws is not None:
         words += ["--draws", str(setting.draws)]
     return " ".join(words)

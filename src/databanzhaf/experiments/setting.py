@@ -12,7 +12,7 @@ import databanzhaf as db
 class Setting:
     """The options of `databanzhaf reproduce`.
 
-    `scale` cuts the number of coalitions; 1 is the paper's count. `draws` is how many times the data of the two tables are drawn anew.
+    `scale` cuts the number of coalitions; 1 is the paper's count; networks on images take at most `image_scale` of it. `draws` is how many times the data of the two tables are drawn anew.
     """
 
     scale: float = 1.0
@@ -21,10 +21,12 @@ class Setting:
     out: Path = field(default_factory=lambda: Path("results"))
     draws: int | None = None
     seed: int = 0
+    image_scale: float = 0.02
 
     def __post_init__(self) -> None:
-        if not 0 < self.scale <= 1:
-            raise db.InvalidInput(f"`scale` must lie above 0 and be at most 1, the paper's count; got {self.scale!r}. Try 0.02.")
+        for name, scale in (("scale", self.scale), ("image_scale", self.image_scale)):
+            if not 0 < scale <= 1:
+                raise db.InvalidInput(f"`{name}` must lie above 0 and be at most 1, the paper's count; got {scale!r}. Try 0.02.")
         if self.draws is not None and self.draws < 1:
             raise db.InvalidInput(f"`draws` must be 1 or more; got {self.draws!r}. Try 10.")
 

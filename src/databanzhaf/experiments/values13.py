@@ -55,7 +55,8 @@ def draws(setting: Setting, name: str) -> range:
 def value_draw(name: str, number: int, setting: Setting) -> Valued:
     """Values of one draw by all columns; from the ledgers, as far as they are there."""
     data = protocol.draw(name, number, setting)
-    scale = setting.scale if number == 0 else min(setting.scale, FURTHER)
+    scale = min(setting.scale, setting.image_scale) if name in protocol.IMAGES else setting.scale
+    scale = scale if number == 0 else min(scale, FURTHER)
     n = len(data.y)
     count = max(2 * n, round(scale * COALITIONS))
     fewer = max(200, round(min(setting.scale, FURTHER) * COALITIONS / (1 if number == 0 else 5)))

@@ -26,8 +26,9 @@ class Module(TrainedGame):
         Rows of any shape, for example images (rows, channels, height, width).
     loss : "cross_entropy", "squared", "double_softmax", or function
         A function takes (outputs, labels) of one batch and returns one loss per row.
-    optimizer, epochs, batch_size, batches_per_epoch, learning_rate, momentum, betas, eps, score, score_at, sample_weight, weighting,
-    smoothing
+    optimizer, epochs, batch_size, batches_per_epoch, learning_rate, momentum, betas, eps
+        As for `Network`.
+    score, score_at, sample_weight, weighting, smoothing
         As for `Network`.
     device : "auto", "cpu" or "cuda"
     tf32, compiles, chunk

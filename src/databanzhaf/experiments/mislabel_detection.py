@@ -18,7 +18,7 @@ from databanzhaf.experiments.weighted_training import differs, origins, samples
 
 
 def run(setting: Setting) -> Outcome:
-    table = values13.collect(setting, lambda valued: f1_scores(valued, setting))
+    table = values13.collect("mislabel_detection", setting, lambda valued: f1_scores(valued, setting))
     paper = values13.paper_table("paper_mislabel_f1.csv")
     present = set(table["method"])
     columns = [*NOTIONS, *(name for name in (*OURS, *baselines.NAMES) if name in present)]
@@ -37,7 +37,7 @@ def run(setting: Setting) -> Outcome:
         "Mislabel detection (Table 2)",
         "F1 of flagging the 10% of rows with the lowest values, where 10% of the labels are flipped. The first line is the paper's; the second our first draw of the data, "
         "in brackets the standard error over five value vectors, as in the paper; the third the mean over all draws, in brackets the deviation between draws.",
-        table,
+        table.drop(columns="hardware"),
         lambda figure: _draw(figure, over),
         samples(table, setting.n_draws),
         differs(),
@@ -73,6 +73,7 @@ def run(setting: Setting) -> Outcome:
         ),
         size=(9.0, 5.0),
         data=origins(setting),
+        hardware=values13.made_on(table),
     )
 
 

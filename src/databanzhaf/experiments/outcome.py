@@ -44,6 +44,7 @@ class Outcome:
     notes: tuple[str, ...] = ()
     size: tuple[float, float] = (9.0, 4.0)
     data: tuple[str, ...] = field(default=())
+    hardware: str = ""
 
 
 def write(name: str, outcome: Outcome, setting: Setting, seconds: float) -> Path:
@@ -57,13 +58,14 @@ def write(name: str, outcome: Outcome, setting: Setting, seconds: float) -> Path
         "scale": setting.scale,
         "claims": [{**asdict(each), "holds": None if each.holds is None else bool(each.holds)} for each in outcome.claims],
     }
-    _replace(out / f"{name}.claims.json", json.dumps(claims, indent=1, ensure_ascii=False) + "\n")
+    replace_text(out / f"{name}.claims.json", json.dumps(claims, indent=1, ensure_ascii=False) + "\n")
     page = out / f"{name}.md"
-    _replace(page, _page(name, outcome, setting, seconds))
+    replace_text(page, _page(name, outcome, setting, seconds))
     return page
 
 
-def _replace(path: Path, text: str) -> None:
+def replace_text(path: Path, text: str) -> None:
+    """All or nothing."""
     temporary = path.with_name(f".{path.name}.part")
     temporary.write_text(text, encoding="utf-8")
     temporary.replace(path)
@@ -89,7 +91,7 @@ def _page(name: str, outcome: Outcome, setting: Setting, seconds: float) -> str:
         "command": f"`{command(name, setting)}`",
         "scale": f"{setting.scale:g} (1 is the paper's number of coalitions)",
         "seed": str(setting.seed),
-        "hardware": hardware(setting),
+        "hardware": outcome.hardware or hardware(setting),
         "samples": outcome.samples,
         "time": f"{seconds:,.0f} s, less where evaluations were there already",
         "databanzhaf": db.__version__,

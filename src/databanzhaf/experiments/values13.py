@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import time
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -11,6 +13,7 @@ import pandas as pd
 import databanzhaf as db
 from databanzhaf.experiments import protocol
 from databanzhaf.experiments.notions import LABELS, NOTIONS
+from databanzhaf.experiments.outcome import hardware, replace_text
 from databanzhaf.experiments.protocol import Draw
 from databanzhaf.experiments.setting import Setting
 
@@ -55,8 +58,7 @@ def draws(setting: Setting, name: str) -> range:
 def value_draw(name: str, number: int, setting: Setting) -> Valued:
     """Values of one draw by all columns; from the ledgers, as far as they are there."""
     data = protocol.draw(name, number, setting)
-    scale = min(setting.scale, setting.image_scale) if name in protocol.IMAGES else setting.scale
-    scale = scale if number == 0 else min(scale, FURTHER)
+    scale = _scale(name, number, setting)
     n = len(data.y)
     count = max(2 * n, round(scale * COALITIONS))
     fewer = max(200, round(min(setting.scale, FURTHER) * COALITIONS / (1 if number == 0 else 5)))
@@ -96,13 +98,30 @@ def paper_table(file: str) -> pd.DataFrame:
         return pd.read_csv(stream)
 
 
-def collect(setting: Setting, score: Any) -> pd.DataFrame:
-    """Score every column of every draw: `score(valued)` gives {column: scores of the five trainings}."""
+def collect(experiment: str, setting: Setting, score: Any) -> pd.DataFrame:
+    """Score every column of every draw: `score(valued)` gives {column: scores of the five trainings}.
+
+    The scores of a draw are kept in a small file beside the ledgers, with the hardware that made them, so that a table can be made in
+    parts, and on several machines.
+    """
     rows = []
     for name in datasets(setting):
         for number in draws(setting, name):
-            valued = value_draw(name, number, setting)
-            for column, scores in score(valued).items():
+            path = setting.ledger(
+                "scores", experiment, name, f"draw{number}", f"{_scale(name, number, setting):g}", setting.seed
+            ).with_suffix(".json")
+            if not path.is_file():
+                start = time.perf_counter()
+                valued = value_draw(name, number, setting)
+                made = {
+                    "hardware": hardware(setting),
+                    "scores": {column: [float(one) for one in scores] for column, scores in score(valued).items()},
+                    "coalitions": valued.coalitions,
+                    "seconds": round(time.perf_counter() - start, 1),
+                }
+                replace_text(path, json.dumps(made) + "\n")
+            kept = json.loads(path.read_text(encoding="utf-8"))
+            for column, scores in kept["scores"].items():
                 rows.append(
                     {
                         "dataset": name,
@@ -110,10 +129,24 @@ def collect(setting: Setting, score: Any) -> pd.DataFrame:
                         "method": column,
                         "mean": float(np.mean(scores)),
                         "std_error": float(np.std(scores, ddof=1) / np.sqrt(len(scores))) if len(scores) > 1 else np.nan,
-                        "coalitions": valued.coalitions.get(column, 0),
+                        "coalitions": kept["coalitions"].get(column, 0),
+                        "seconds": kept["seconds"],
+                        "hardware": kept["hardware"],
                     }
                 )
     return pd.DataFrame(rows)
+
+
+def _scale(name: str, number: int, setting: Setting) -> float:
+    """The share of the paper's coalitions that a draw takes."""
+    scale = min(setting.scale, setting.image_scale) if name in protocol.IMAGES else setting.scale
+    return scale if number == 0 else min(scale, FURTHER)
+
+
+def made_on(table: pd.DataFrame) -> str:
+    """Which machines made how many of the draws, and how long that took."""
+    parts = table.drop_duplicates(["dataset", "draw"])
+    return "; ".join(f"{machine} ({len(part)} draws, {part['seconds'].sum():,.0f} s)" for machine, part in parts.groupby("hardware"))
 
 
 def beside(table: pd.DataFrame, paper: pd.DataFrame, columns: list[str]) -> pd.DataFrame:

@@ -19,7 +19,7 @@ PAPERS = [*NOTIONS, "uniform"]
 
 
 def run(setting: Setting) -> Outcome:
-    table = values13.collect(setting, lambda valued: accuracies(valued, setting))
+    table = values13.collect("weighted_training", setting, lambda valued: accuracies(valued, setting))
     paper = values13.paper_table("paper_weighted_accuracy.csv")
     columns = [*PAPERS, *(name for name in OURS if name in set(table["method"]))]
     best = values13.best_of(table, PAPERS)
@@ -34,7 +34,7 @@ def run(setting: Setting) -> Outcome:
         "Learning with weighted samples (Table 1)",
         "Test accuracy of a network whose mini-batches are drawn in proportion to the values, scaled to [0, 1]. The first line is the paper's; the second our first draw "
         "of the data, in brackets the standard error over five value vectors, as in the paper; the third the mean over all draws, in brackets the deviation between draws.",
-        table,
+        table.drop(columns="hardware"),
         lambda figure: _draw(figure, table),
         samples(table, number),
         differs(),
@@ -56,6 +56,7 @@ def run(setting: Setting) -> Outcome:
         notes=("The columns after `uniform` are not the paper's.",),
         size=(11.0, 4.5),
         data=origins(setting),
+        hardware=values13.made_on(table),
     )
 
 

@@ -1,0 +1,73 @@
+"""Values of CIFAR10 images over five trainings, shared by the box plots and the top-k figure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import databanzhaf as db
+from databanzhaf.experiments import protocol
+from databanzhaf.experiments.protocol import Draw
+from databanzhaf.experiments.setting import Setting
+
+SAMPLES, SEEDS, EPOCHS = 50_000, 5, 10
+NOTIONS = ("loo", "shapley", "banzhaf")
+
+
+@dataclass(frozen=True, eq=False)
+class Images:
+    """Values of each notion, one vector for each of five trainings: (5, n)."""
+
+    draw: Draw
+    values: dict[str, NDArray[np.float64]]
+    coalitions: dict[str, int]
+
+    def agreement(self, notion: str) -> float:
+        """Average Spearman between the runs."""
+        pairs = combinations(self.values[notion], 2)
+        return float(np.mean([np.nan_to_num(db.ranking.spearman(a, b)) for a, b in pairs]))
+
+
+def rows(setting: Setting) -> int:
+    return 40 if setting.small else 2000
+
+
+def value_images(setting: Setting) -> Images:
+    n = rows(setting)
+    data = protocol.draw("cifar10_images", 0, setting, rows=n)
+    how: dict[str, Any] = {"batch_size": 32, "learning_rate": 1e-3, "epochs": EPOCHS, "score": "accuracy", "device": setting.device}
+    game = db.games.Module(protocol.small_cnn, data.judged_by_validation(), **how)
+    scale = min(setting.scale, setting.image_scale)
+    count = 80 if setting.small else max(200, round(scale * SAMPLES))
+    values, used = {}, {}
+    # Leave-one-out spends what the others spend on repeats of its n + 1 coalitions, as the paper aligns them.
+    again = max(1, count // (n + 1))
+    plans = {
+        "banzhaf": (db.Banzhaf(), "reuse", count, SEEDS),
+        "shapley": (db.Shapley(), "permutation", max(count, n + 1), SEEDS),
+        "loo": (db.LeaveOneOut(), "leave_one_out", n + 1, SEEDS * again),
+    }
+    for name, (notion, estimator, budget, repeats) in plans.items():
+        path = setting.ledger("cifar10", n, name)
+        found = db.value(game, notion, estimator=estimator, budget=budget, repeats=repeats, seed=setting.seed, ledger=path)
+        values[name] = found.values_by_repeat.reshape(SEEDS, -1, n).mean(axis=1)
+        used[name] = found.n_evaluations // SEEDS
+    return Images(data, values, used)
+
+
+def differs(setting: Setting) -> tuple[str, ...]:
+    small = (
+        (f"Without a GPU, at this scale: {rows(setting)} images instead of 2,000. This only shows that the experiment runs.",)
+        if setting.small
+        else ()
+    )
+    return (
+        *small,
+        f"The text gives no number of epochs ({EPOCHS} here) and no size of the validation set ({protocol.VALIDATION} here).",
+        "The paper takes 50,000 samples for each notion; the line `samples` says how many were taken here. With few samples Banzhaf and Shapley values also differ by what was sampled, but every "
+        "run sees the same coalitions: between runs only the training differs.",
+    )

@@ -1,0 +1,153 @@
+"""Rank stability over k repeats, shared by two experiments: SGD, and gradient descent with randomized smoothing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+
+import databanzhaf as db
+from databanzhaf.experiments import protocol
+from databanzhaf.experiments.notions import COLOURS, LABELS, NOTIONS
+from databanzhaf.experiments.outcome import Claim, Outcome
+from databanzhaf.experiments.setting import Setting
+
+SAMPLES = 2000
+DATASETS: Final = ("cpu", "cifar10")
+EVERY: Final = (*NOTIONS, "least_core")
+
+
+def counts(setting: Setting) -> tuple[int, tuple[int, ...]]:
+    """(repeats of the reference, values of k): the paper's reference has k = 50."""
+    return (50, (1, 2, 5, 10, 20)) if setting.scale >= 0.1 else (10, (1, 2, 5))
+
+
+def rows_of(name: str, setting: Setting) -> int:
+    return {"cpu": 200, "cifar10": 80 if setting.small else 500}[name]
+
+
+def outcome(setting: Setting, experiment: str, title: str, what: str, differs: tuple[str, ...], **changes: Any) -> Outcome:
+    reference, ks = counts(setting)
+    rows = []
+    for name in setting.chosen(DATASETS):
+        for notion, utilities in _runs(name, experiment, setting, changes).items():
+            rows += [{"dataset": name, "notion": notion, **row} for row in agreement(utilities, notion, reference, ks)]
+    table = pd.DataFrame(rows)
+    claims = []
+    for name, part in table.groupby("dataset"):
+        wide = part.pivot(index="k", columns="notion", values="spearman")
+        best = int((wide.drop(columns="banzhaf").max(axis=1) <= wide["banzhaf"]).sum())
+        one = wide.loc[1]
+        claims.append(
+            Claim(
+                f"{name}: Banzhaf's ranking is the most stable at every k",
+                "figure",
+                f"at {best} of {len(wide)} values of k",
+                best == len(wide),
+            )
+        )
+        claims.append(
+            Claim(
+                f"{name}: at k = 1 by a large margin",
+                "figure",
+                f"Banzhaf {one['banzhaf']:.3f}; next {LABELS[str(one.drop('banzhaf').idxmax())]} {one.drop('banzhaf').max():.3f}; Shapley {one['shapley']:.3f}",
+                bool(one["banzhaf"] > one.drop("banzhaf").max() + 0.05),
+            )
+        )
+    shown = (
+        table.pivot(index=["dataset", "k"], columns="notion", values="spearman")
+        .reset_index()[["dataset", "k", *EVERY]]
+        .rename(columns=LABELS)
+    )
+    sizes = ", ".join(f"{name} {rows_of(name, setting)}" for name in setting.chosen(DATASETS))
+    return Outcome(
+        title,
+        what,
+        table,
+        lambda figure: _draw(figure, table),
+        f"m = {setting.count(SAMPLES, least=40):,} coalitions at least, one permutation at least; {reference} repeats for the reference, {max(ks)} others for k; rows: {sizes}",
+        (
+            f"The reference has {reference} repeats of its own: those behind k are others, so that the two share no training.",
+            "Leave-one-out spends its m on repeats of its n + 1 coalitions; permutations are whole.",
+            "CIFAR10: features of SqueezeNet stand in for ResNet18's.",
+            protocol.BALANCED,
+            *differs,
+        ),
+        tuple(claims),
+        shown,
+        size=(11.0, 4.2),
+        data=tuple(f"{name}: {protocol.load(name).origin.split(': ', 1)[-1]}" for name in setting.chosen(DATASETS)),
+    )
+
+
+def _runs(name: str, experiment: str, setting: Setting, changes: dict[str, Any]) -> dict[str, db.Evaluations]:
+    """The evaluations behind every notion, with reference + max(k) repeats."""
+    reference, ks = counts(setting)
+    repeats = reference + max(ks)
+    data = protocol.draw(name, 0, setting, rows=rows_of(name, setting), flipped=0.0)
+    game = protocol.network(data.judged_by_validation(), name, setting, **changes)
+    n, m = len(data.y), setting.count(SAMPLES, least=40)
+
+    def go(what: str, notion: Any, budget: int, repeats: int, **how: Any) -> db.Evaluations:
+        path = setting.ledger(experiment, name, what)
+        with db.Ledger(path) as ledger:
+            db.value(game, notion, budget=budget, repeats=repeats, seed=setting.seed, ledger=ledger, **how)
+            utilities = ledger.utilities()[:, :repeats]
+            known = np.flatnonzero(~np.isnan(utilities).any(axis=1))
+            return db.Evaluations(db.designs.restore(ledger.design), known, utilities[known], True, None)
+
+    permutations = go("shapley", db.Shapley(), max(m, n + 1), repeats, estimator="permutation")
+    again = max(1, m // (n + 1))
+    return {
+        "banzhaf": go("banzhaf", db.Banzhaf(), m, repeats, estimator="reuse"),
+        "loo": _joined(go("loo", db.LeaveOneOut(), n + 1, repeats * again), again),
+        **{notion: permutations for notion in NOTIONS if notion not in ("banzhaf", "loo")},
+        "least_core": go("least_core", db.LeastCore(), m, repeats, estimator="least_core"),
+    }
+
+
+def _joined(evaluations: db.Evaluations, again: int) -> db.Evaluations:
+    """Repeats averaged in groups of `again`: what one repeat costs the other notions buys so many of leave-one-out."""
+    utilities = evaluations.utilities
+    return replace(evaluations, utilities=utilities.reshape(len(utilities), -1, again).mean(axis=2))
+
+
+def agreement(evaluations: db.Evaluations, notion: str, reference: int, ks: tuple[int, ...]) -> list[dict[str, float]]:
+    """Spearman between values from k repeats and those from the reference's, mean over the disjoint groups of k that there are."""
+    kind = db.LeastCore() if notion == "least_core" else NOTIONS[notion]
+
+    def values(columns: Any) -> Any:
+        part = replace(evaluations, utilities=evaluations.utilities[:, columns].mean(axis=1, keepdims=True))
+        return db.estimate(part, kind).values
+
+    top = max(ks)
+    truth = values(slice(top, top + reference))
+    rows = []
+    for k in ks:
+        groups = min(5, top // k)
+        found = np.array([db.ranking.spearman(values(slice(g * k, (g + 1) * k)), truth) for g in range(groups)])
+        error = found.std(ddof=1) / np.sqrt(groups) if groups > 1 else np.nan
+        rows.append({"k": k, "spearman": float(np.nan_to_num(found).mean()), "std_error": error, "groups": groups})
+    return rows
+
+
+def _draw(figure: Any, table: pd.DataFrame) -> None:
+    names = list(table["dataset"].unique())
+    for ax, name in zip(figure.subplots(1, len(names), squeeze=False)[0], names, strict=True):
+        for notion in EVERY:
+            part = table[(table["dataset"] == name) & (table["notion"] == notion)]
+            ax.errorbar(
+                part["k"],
+                part["spearman"],
+                part["std_error"],
+                marker="o",
+                markersize=3,
+                capsize=2,
+                color=COLOURS[notion],
+                label=LABELS[notion],
+            )
+        ax.set(title=name, xscale="log", xlabel="k, trainings of each coalition", ylabel="Spearman to the reference")
+        ax.grid(alpha=0.3)
+    ax.legend(fontsize=7)

@@ -32,15 +32,15 @@ def scores(draw: Draw, setting: Setting) -> dict[str, NDArray[np.float64]]:
     X, X_val = (part.reshape(len(part), -1) for part in (draw.X, draw.X_val))
     y = draw.y
     folds = StratifiedKFold(FOLDS, shuffle=True, random_state=setting.seed)
-    forest = RandomForestClassifier(300, random_state=setting.seed, n_jobs=1)
+    forest = RandomForestClassifier(100, random_state=setting.seed, n_jobs=1)
 
     def own(probabilities: Any, classes: Any) -> NDArray[np.float64]:
         return np.asarray(probabilities[np.arange(len(y)), np.searchsorted(classes, y)], dtype=np.float64)
 
     classes = np.unique(y)
     logistic = cross_val_predict(LogisticRegression(max_iter=2000), X, y, cv=folds, method="predict_proba")
-    outside = RandomForestClassifier(300, random_state=setting.seed, n_jobs=1, oob_score=True).fit(X, y)
-    judge = RandomForestClassifier(300, random_state=setting.seed, n_jobs=1).fit(X_val, draw.y_val)
+    outside = RandomForestClassifier(100, random_state=setting.seed, n_jobs=1, oob_score=True).fit(X, y)
+    judge = RandomForestClassifier(100, random_state=setting.seed, n_jobs=1).fit(X_val, draw.y_val)
     return {
         "cv_logistic": own(logistic, classes),
         "cv_forest": own(cross_val_predict(forest, X, y, cv=folds, method="predict_proba"), classes),

@@ -22,11 +22,8 @@ ESTIMATORS = {
 
 
 def run(setting: Setting) -> Outcome:
-    rows, step, total = (
-        (30, 60, 240)
-        if setting.small
-        else (500, STEP, max(3 * STEP, round(min(setting.scale, 10 * setting.image_scale) * SAMPLES / STEP) * STEP))
-    )
+    rows, step = (20, 20) if setting.small else (500, STEP)
+    total = 4 * step if setting.small else max(3 * STEP, round(min(setting.scale, 10 * setting.image_scale) * SAMPLES / STEP) * STEP)
     data = protocol.draw("mnist", 0, setting, rows=rows, flipped=0.0)
     how: dict[str, Any] = {"batch_size": 32, "learning_rate": 1e-3, "epochs": 30, "score": "accuracy", "device": setting.device}
     game = db.games.Module(protocol.lenet, data.judged_by_validation(), **how)

@@ -36,7 +36,8 @@ def outcome(setting: Setting, experiment: str, title: str, what: str, differs: t
             rows += [{"dataset": name, "notion": notion, **row} for row in agreement(utilities, notion, reference, ks)]
     table = pd.DataFrame(rows)
     claims = []
-    for name, part in table.groupby("dataset"):
+    for name in setting.chosen(DATASETS):
+        part = table[table["dataset"] == name]
         wide = part.pivot(index="k", columns="notion", values="spearman")
         best = int((wide.drop(columns="banzhaf").max(axis=1) <= wide["banzhaf"]).sum())
         one = wide.loc[1]

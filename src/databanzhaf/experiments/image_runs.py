@@ -33,7 +33,7 @@ class Images:
 
 
 def rows(setting: Setting) -> int:
-    return 40 if setting.small else 2000
+    return 50 if setting.small else 2000
 
 
 def value_images(setting: Setting) -> Images:

@@ -1,0 +1,179 @@
+"""Every experiment that is quick, at a tiny scale: its files, and one known fact each."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import spearmanr
+from sklearn.metrics import f1_score
+from typer.testing import CliRunner
+
+import databanzhaf as db
+from databanzhaf.cli import app
+from databanzhaf.experiments import (
+    NAMES,
+    Setting,
+    baselines,
+    convergence_exact,
+    margins,
+    mislabel_detection,
+    noise_1d,
+    outcome,
+    rank_stability_tiny,
+    reproduce,
+    sample_bounds,
+    stability_runs,
+    summarise,
+    ten_points,
+    values13,
+)
+from tests.closed_forms import noisy_additive
+
+
+@pytest.fixture
+def setting(tmp_path):
+    return Setting(scale=0.001, out=tmp_path)
+
+
+@pytest.mark.parametrize("name", ["margins", "convergence_exact", "noise_1d", "sample_bounds", "rank_stability_tiny"])
+def test_an_experiment_writes_a_page_a_figure_and_a_table(name, setting, monkeypatch):
+    monkeypatch.setattr(rank_stability_tiny, "REPETITIONS", 2)
+    monkeypatch.setattr(rank_stability_tiny, "SIGMAS", (0.001, 0.1))
+    monkeypatch.setattr(sample_bounds, "COUNTS", (100, 1000))
+    page = reproduce(name, setting)
+    text = page.read_text()
+    for part in ("## How it was run", f"databanzhaf reproduce {name}", "scale: 0.001", "seed: 0", "![", f"({name}.csv)"):
+        assert part in text
+    for suffix in (".csv", ".png", ".svg"):
+        assert page.with_suffix(suffix).stat().st_size > 100
+    assert not list(setting.out.glob(".*"))
+    summary = summarise(setting.out).read_text()
+    for claim in json.loads((setting.out / f"{name}.claims.json").read_text())["claims"]:
+        assert claim["claim"] in summary
+
+
+def test_margins_are_the_closed_forms(setting):
+    table = margins.run(setting).table.pivot(index="n", columns="notion", values="log10_margin")
+    n = table.index.to_numpy()
+    np.testing.assert_allclose(table["loo"], 0, atol=1e-12)  # tau
+    np.testing.assert_allclose(table["banzhaf"], (n / 2 - 1) * np.log10(2), atol=1e-9)
+    for notion in (db.Banzhaf(), db.Shapley(), db.LeaveOneOut()):
+        distance, difference = margins.flipping_path(notion)
+        assert distance[-1] == pytest.approx(db.theory.safety_margin(notion, 3))
+        at_tie = np.interp(0, -difference, distance)
+        assert at_tie == pytest.approx(db.theory.safety_margin(notion, 3) / np.sqrt(2))
+
+
+def test_the_ten_points_are_scored_as_scikit_learn_would():
+    """Accuracies of plain gradient descent and of LogisticRegression without a penalty agree but for a few test points."""
+    from sklearn.linear_model import LogisticRegression
+
+    X, y = ten_points.points(0, 10)
+    X_test, y_test = ten_points.points(1_000_003, ten_points.N_TEST)
+    assert set(y) == {0, 1}
+    assert X.mean(axis=0) == pytest.approx([0.1, -0.1], abs=1.2)
+    utilities = ten_points.utilities(0)
+    assert utilities[0] == 0.5
+    full = LogisticRegression(C=np.inf, max_iter=1000).fit(X, y).score(X_test, y_test)
+    assert utilities[-1] == pytest.approx(full, abs=0.1)
+
+
+def test_estimates_of_the_ten_points_come_closer_to_the_exact_values(setting):
+    table = convergence_exact.run(Setting(scale=1.0, out=setting.out)).table
+    for estimator in ("reuse", "marginal"):
+        part = table[table["estimator"] == estimator]
+        assert part["l2_error"].iloc[-1] < 0.6 * part["l2_error"].iloc[0]
+    exact = db.value(ten_points.game(0)).values[convergence_exact.PLAYER]
+    assert (table["exact"] == exact).all()
+
+
+def test_noise_is_derived_rightly(setting):
+    table = noise_1d.run(setting).table
+    np.testing.assert_allclose(table["theta variance, simulated"], table["theta variance, derived"], rtol=0.05)
+    np.testing.assert_allclose(table["loss mean, simulated"], table["loss mean, derived"], rtol=0.1)
+
+
+def test_knn_shapley_is_the_shapley_value_of_the_nearest_neighbours(rng):
+    """Against every coalition."""
+    X, X_val = rng.normal(size=(7, 2)), rng.normal(size=(3, 2))
+    y, y_val = rng.integers(0, 2, 7), rng.integers(0, 2, 3)
+    k = 2
+
+    def utility(coalitions):
+        out = []
+        for member in coalitions:
+            rows = np.flatnonzero(member)
+            score = 0.0
+            for row, label in zip(X_val, y_val, strict=True):
+                near = rows[np.argsort(((X[rows] - row) ** 2).sum(axis=1), kind="stable")[:k]]
+                score += (y[near] == label).sum() / k
+            out.append(score / len(y_val))
+        return np.array(out)
+
+    exact = db.value(db.games.Function(7, utility, name="neighbours"), db.Shapley()).values
+    np.testing.assert_allclose(baselines.knn_shapley(X, y, X_val, y_val, k), exact, atol=1e-12)
+
+
+def test_f1_and_spearman_are_scikit_learns_and_scipys(rng):
+    found = db.value(db.games.Function(50, lambda c: c @ rng.normal(size=50), name="fifty"), budget=300)
+    wrong = rng.random(50) < 0.1
+    flags = np.zeros(50, bool)
+    flags[np.argsort(found.values)[:5]] = True
+    assert mislabel_detection.f1(found, wrong) == pytest.approx(f1_score(wrong, flags))
+    other = rng.normal(size=50)
+    assert db.ranking.spearman(found.values, other) == pytest.approx(spearmanr(found.values, other).statistic)
+
+
+def test_agreement_rises_with_the_repeats():
+    game, _ = noisy_additive(20, noise=1.0)
+    ledger = db.Ledger()
+    db.value(game, budget=400, repeats=70, estimator="reuse", ledger=ledger)
+    utilities = ledger.utilities()
+    evaluations = db.Evaluations(db.designs.Coin(20, 0), np.arange(400), utilities, True, None)
+    rows = stability_runs.agreement(evaluations, "banzhaf", 50, (1, 20))
+    assert rows[0]["spearman"] < rows[1]["spearman"] <= 1
+    values = [
+        db.estimate(
+            db.Evaluations(db.designs.Coin(20, 0), np.arange(400), utilities[:, part].mean(axis=1, keepdims=True), True, None)
+        ).values
+        for part in (slice(0, 20), slice(20, 70))
+    ]
+    assert rows[1]["spearman"] == pytest.approx(spearmanr(*values).statistic)
+
+
+def test_the_papers_tables_come_along():
+    for file, methods in (("paper_mislabel_f1.csv", 7), ("paper_weighted_accuracy.csv", 8)):
+        table = values13.paper_table(file)
+        assert set(table["dataset"]) == set(values13.KNOWN)
+        assert (table.groupby("dataset").size() == methods).all()
+
+
+def test_bad_input_names_what_there_is(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run = lambda *words: CliRunner().invoke(app, ["reproduce", *words])  # noqa: E731
+    listed = run("--list")
+    assert listed.exit_code == 0
+    assert all(name in listed.stdout for name in NAMES)
+    for words, said in (
+        (("beauty",), "margins"),
+        (("mislabel_detection", "--datasets", "iris"), "pol"),
+        (("margins", "--scale", "2"), "`scale` must"),
+        (("weighted_training", "--draws", "0"), "`draws` must"),
+        (("all", "--datasets", "pol"), "belongs to one experiment"),
+    ):
+        refused = run(*words)
+        assert refused.exit_code == 2, words
+        assert said in refused.stderr
+        assert len(refused.stderr.strip().splitlines()) == 1
+    monkeypatch.setenv("DATABANZHAF_DATA", str(tmp_path))
+    absent = run("mislabel_detection", "--datasets", "pol", "--scale", "0.001")
+    assert absent.exit_code == 2
+    assert "DATABANZHAF_DATA" in absent.stderr
+    assert not Path("results").exists() or not list(Path("results").glob("*.md"))
+
+
+def test_markdown_keeps_its_columns():
+    table = outcome.as_markdown(pd.DataFrame({"a|b": ["x|y"], "n": [1.23456]}))
+    assert table.splitlines()[2] == "| x\\|y | 1.235 |"

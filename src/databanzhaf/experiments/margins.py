@@ -40,7 +40,7 @@ def run(setting: Setting) -> Outcome:
         "Safety margin and Lipschitz constant",
         "How much noise in the utility (l2 norm) the order of two players survives who differ by tau = 1 at every size (Theorem 1), and how far noise "
         "moves the values (Theorem 2), over the number of players. Powers of ten. The third picture shows the smallest noise that turns a pair "
-        "for n = 3: the difference of the two values while the utility moves towards the worst utility.",
+        "for n = 3: the difference of the two values while the utility moves towards the worst utility. (For n = 3 Shapley's pair weights happen to be equal too, so its line lies on Banzhaf's.)",
         table,
         lambda figure: _draw(figure, margins, constants),
         "none: formulas",

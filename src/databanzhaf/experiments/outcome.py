@@ -93,7 +93,7 @@ def _page(name: str, outcome: Outcome, setting: Setting, seconds: float) -> str:
         "seed": str(setting.seed),
         "hardware": outcome.hardware or hardware(setting),
         "samples": outcome.samples,
-        "time": f"{seconds:,.0f} s, less where evaluations were there already",
+        "time": f"{seconds:,.0f} s for this call; evaluations that were there already took theirs before",
         "databanzhaf": db.__version__,
     }
     parts = [

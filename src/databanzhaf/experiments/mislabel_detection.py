@@ -43,19 +43,19 @@ def run(setting: Setting) -> Outcome:
         differs(),
         (
             Claim(
-                "Data Banzhaf is best",
+                "Mislabel detection: Data Banzhaf is best",
                 f"{their_wins} of these {len(shared)} datasets",
                 f"{wins} of {len(best)} (mean over {setting.n_draws} draws)",
                 wins > len(best) / 2,
             ),
             Claim(
-                "Of the seven notions Data Banzhaf finds the most wrong labels on average",
+                "(a question of ours) Of the seven notions Data Banzhaf finds the most wrong labels on average",
                 "not stated",
                 ", ".join(f"{NAMES[name]} {means[name].mean():.3f}" for name in ("banzhaf", "shapley", "beta_4_1", "loo")),
                 bool(means[list(NOTIONS)].mean().idxmax() == "banzhaf"),
             ),
             Claim(
-                "Values find wrong labels better than what a person would try first",
+                "(a question of ours) Values find wrong labels better than what a person would try first",
                 "not compared",
                 f"a simple baseline is better on {beaten} of {len(means)}",
                 beaten == 0,

@@ -1,0 +1,121 @@
+"""The experiments that need data, at a tiny scale, on made-up data of the same form."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+
+import databanzhaf as db
+from databanzhaf.experiments import Setting, image_runs, protocol, reproduce, stability_runs, values13
+
+
+@pytest.fixture
+def setting(tmp_path, monkeypatch):
+    """A folder of small sets under the paper's names, and results beside it."""
+    rng = np.random.default_rng(0)
+    folder = tmp_path / "data"
+    folder.mkdir()
+    for name, columns in (("pol", 6), ("cpu", 4)):
+        y = np.arange(3000) % 2
+        X = rng.normal(size=(3000, columns)) + 1.5 * y[:, None]
+        np.savez(folder / f"{name}.npz", X=X.astype(np.float32), y=y)
+    for name, shape in (("mnist", (28, 28)), ("cifar10_10class", (32, 32, 3))):
+        parts = {}
+        for part, n in (("train", 1000), ("test", 2200)):
+            y = np.arange(n) % 10
+            X = rng.integers(0, 100, (n, *shape)) + 15 * y.reshape(-1, *([1] * len(shape)))
+            parts |= {f"X_{part}": X.astype(np.uint8), f"y_{part}": y}
+        np.savez(folder / f"{name}.npz", **parts)
+    monkeypatch.setenv("DATABANZHAF_DATA", str(folder))
+    return Setting(scale=0.001, device="cpu", out=tmp_path / "out")
+
+
+def test_a_draw_is_balanced_disjoint_flipped_and_scaled(setting):
+    draw = protocol.draw("pol", 0, setting)
+    assert [len(part) for part in (draw.y, draw.y_val, draw.y_test)] == [200, 200, 2000]
+    assert draw.flipped[:20].all()
+    assert not draw.flipped[20:].any()
+    for y in (np.where(draw.flipped, 1 - draw.y, draw.y), draw.y_val, draw.y_test):
+        assert y.mean() == 0.5
+    np.testing.assert_allclose(draw.X.mean(axis=0), 0, atol=1e-5)
+    np.testing.assert_allclose(draw.X.std(axis=0), 1, atol=1e-5)
+    rows = [tuple(row) for part in (draw.X, draw.X_val, draw.X_test) for row in part.tolist()]
+    assert len(set(rows)) == len(rows)
+    again, other = protocol.draw("pol", 0, setting), protocol.draw("pol", 1, setting)
+    assert np.array_equal(again.X, draw.X)
+    assert not np.array_equal(other.X, draw.X)
+    images = protocol.draw("mnist", 0, setting, rows=100)
+    assert images.X.shape == (100, 1, 28, 28)
+    assert images.X.max() <= 1
+
+
+def test_the_two_tables_share_their_runs_and_an_interrupted_one_goes_on(setting, monkeypatch):
+    table = Setting(scale=setting.scale, device="cpu", out=setting.out, datasets=("pol",), draws=2)
+    asked = []
+    utility = db.games.Network.utility
+
+    def counting(self, coalitions, keys):
+        asked.append(len(keys))
+        if len(asked) == 40:
+            raise KeyboardInterrupt
+        return utility(self, coalitions, keys)
+
+    monkeypatch.setattr(values13, "REPEATS", 2)
+    monkeypatch.setattr(db.games.Network, "utility", counting)
+    with pytest.raises(KeyboardInterrupt):
+        reproduce("mislabel_detection", table)
+    before = sum(asked[:-1])
+    asked[:] = [0] * 41  # no second interruption
+    page = reproduce("mislabel_detection", table).read_text()
+    resumed = sum(asked)
+    asked[:] = [0] * 41
+    whole = Setting(scale=table.scale, device="cpu", out=setting.out.parent / "whole", datasets=("pol",), draws=2)
+    assert reproduce("mislabel_detection", whole).read_text().split("## How")[0] == page.split("## How")[0]
+    assert before > 0
+    assert before + resumed == sum(asked)
+    asked[:] = [0] * 41
+    reproduce("weighted_training", table)
+    trainings = sum(asked)
+    assert trainings == 2 * (11 * 2 + 2) * 5  # two draws; 11 columns and uniform, two vectors each; five networks: no valuation anew
+    scores = json.loads(next((setting.out / "ledgers").glob("scores-mislabel_detection-pol-draw0*.json")).read_text())["scores"]
+    assert all(0 <= one <= 1 for column in scores.values() for one in column)
+    assert np.mean(scores["cv_logistic"]) > 0.5  # the classes lie far apart: flipped rows are easily found
+    assert "first draw" in page
+    assert "all draws" in page
+
+
+def test_values_by_columns_are_those_of_direct_calls(setting, monkeypatch):
+    monkeypatch.setattr(values13, "REPEATS", 2)
+    valued = values13.value_draw("pol", 0, setting)
+    game = protocol.network(valued.draw.judged_by_validation(), "pol", setting)
+    direct = db.value(game, db.Beta(4, 1), estimator="permutation", budget=402, repeats=2)
+    np.testing.assert_array_equal(valued.values["beta_4_1"].values, direct.values)
+    assert len(valued.vectors("banzhaf")) == 2
+    assert game.utility(np.zeros((1, 200), bool), np.zeros(1, np.uint64))[0] == 0.5  # U(empty) = 1 / classes
+
+
+@pytest.mark.parametrize("name", ["instability", "top_bottom"])
+def test_images_over_several_trainings(setting, monkeypatch, name):
+    monkeypatch.setattr(protocol, "small_cnn", lambda: torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(3072, 10)))
+    monkeypatch.setattr(image_runs, "EPOCHS", 1)
+    monkeypatch.setattr(image_runs, "SEEDS", 2)
+    page = reproduce(name, setting).read_text()
+    assert "This only shows that the experiment runs" in page
+    images = image_runs.value_images(setting)
+    assert images.values["banzhaf"].shape == (2, 50)
+    assert images.agreement("banzhaf") == pytest.approx(db.ranking.spearman(*images.values["banzhaf"]), nan_ok=True)
+
+
+def test_convergence_on_images(setting, monkeypatch):
+    monkeypatch.setattr(protocol, "lenet", lambda: torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(784, 10)))
+    assert "Banzhaf, MSR" in reproduce("convergence_ranking", setting).read_text()
+
+
+@pytest.mark.parametrize("name", ["rank_stability", "rank_stability_smoothing"])
+def test_rank_stability(setting, monkeypatch, name):
+    monkeypatch.setattr(stability_runs, "counts", lambda setting: (3, (1, 2)))
+    only = Setting(scale=setting.scale, device="cpu", out=setting.out, datasets=("cpu",))
+    page = reproduce(name, only).read_text()
+    assert "least core" in page
+    assert "cannot tell" in page

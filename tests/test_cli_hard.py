@@ -370,6 +370,11 @@ def test_estimate_takes_the_table_that_the_run_read(monkeypatch):
     monkeypatch.chdir("other")
     assert invoke("estimate", "../runs/t/run.db", "--out", "e.csv").exit_code == 0
     assert pd.read_csv("e.csv")["id"].str.startswith("r").all()
+    Path("../t.csv").rename("same.csv")  # the run's own table moves here, and another takes its place
+    Path("t.csv").rename("../t.csv")
+    Path("same.csv").rename("t.csv")
+    assert invoke("estimate", "../runs/t/run.db", "--out", "e.csv").exit_code == 0
+    assert pd.read_csv("e.csv")["id"].str.startswith("r").all()
 
 
 @pytest.mark.parametrize("flag", ["lowest:0.4", "cluster", "below:-5"])

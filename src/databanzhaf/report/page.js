@@ -12,8 +12,8 @@ function layout(title, x, y, more) {
   return Object.assign(
     {
       paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", font: { color: colour("ink"), family: "inherit", size: 13 },
-      margin: { l: 56, r: 16, t: 12, b: 48 }, xaxis: Object.assign({ title: { text: x } }, axis), yaxis: Object.assign({ title: { text: y } }, axis),
-      legend: { orientation: "h", y: 1.12, x: 0 }, hovermode: "closest", showlegend: true,
+      margin: { l: 56, r: 16, t: innerWidth < 640 ? 72 : 36, b: 48 }, xaxis: Object.assign({ title: { text: x } }, axis), yaxis: Object.assign({ title: { text: y } }, axis),
+      legend: { orientation: "h", y: 1.02, yanchor: "bottom", x: 0 }, hovermode: "closest", showlegend: true,
     },
     more || {},
   );

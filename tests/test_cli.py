@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -350,12 +351,9 @@ def shell(*words):
 def wait_for_evaluations(ledger):
     for _ in range(600):
         if Path(ledger).exists():
-            try:
-                with db.Ledger(ledger) as seen:
-                    if seen.count() > 0:
-                        return
-            except db.DatabanzhafError:
-                pass
+            with suppress(db.DatabanzhafError), db.Ledger(ledger) as seen:  # it may be half made
+                if seen.count() > 0:
+                    return
         time.sleep(0.1)
     raise AssertionError("no evaluation was made within a minute")
 

@@ -123,11 +123,12 @@ def value(
             found = jobs_room.run(job, folder, watch=watcher)
         if curve:
             _curve(jobs_room, job, found, folder)
-        report = _report(jobs_room, job, found, folder)
+        seen = jobs_room.look(job, folder)
+        report = _report(jobs_room, job, found, seen, folder)
         if as_json:
             answer(summary(job, found, folder))
         else:
-            tell(screen, job, found, jobs_room.warnings_of(job, folder))
+            tell(screen, job, found, jobs_room.warnings_of(job, seen))
             screen.print(f"Written: {folder / 'values.csv'} (all values), {folder / 'run.db'}, {folder / 'run.json'}", soft_wrap=True)
             screen.print(report, soft_wrap=True)
 
@@ -227,7 +228,7 @@ def report(ledger: Annotated[Path, typer.Argument(help="run.db of a `databanzhaf
         from databanzhaf import jobs as jobs_room
 
         job, found = jobs_room.reread(ledger, as_recorded=True)
-        typer.echo(f"Written: {jobs_room.write_report(job, found, ledger.parent)}")
+        typer.echo(f"Written: {jobs_room.write_report(job, found, jobs_room.look(job, ledger.parent), ledger.parent)}")
 
 
 @app.command()
@@ -302,10 +303,10 @@ def _curve(jobs_room: Any, job: Any, found: Estimate, folder: Path) -> None:
 app.command()(reproduce)
 
 
-def _report(jobs_room: Any, job: Any, found: Estimate, folder: Path) -> str:
+def _report(jobs_room: Any, job: Any, found: Estimate, seen: Any, folder: Path) -> str:
     """Write the report if its chart library is there; a sentence about it."""
     try:
-        return f"Open {jobs_room.write_report(job, found, folder)} in a browser: values, suspects and how far to trust them."
+        return f"Open {jobs_room.write_report(job, found, seen, folder)} in a browser: values, suspects and how far to trust them."
     except BackendUnavailable:
         return "For a report to look at in a browser: pip install 'databanzhaf[report]', then databanzhaf report " + str(folder / "run.db")
 

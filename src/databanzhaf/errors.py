@@ -62,6 +62,11 @@ class EvaluationFailed(DatabanzhafError):
         )
 
 
+def first_line(error: BaseException) -> str:
+    """What another's error says, for the middle of one of our sentences."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
+
+
 def check_between(name: str, value: object, low: float, high: float, remedy: str) -> float:
     """Return `value` as a float if it is a number strictly between `low` and `high`."""
     is_number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)

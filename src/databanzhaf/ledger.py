@@ -20,7 +20,7 @@ import json
 import os
 import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -315,12 +315,11 @@ class Ledger:
 def _plain_names(players: Any) -> list[Any] | dict[str, Any]:
     """Names for JSON: a pandas index (dates, several levels, its own names) as a table with its types, else a list."""
     if hasattr(players, "to_frame"):
-        try:
+        # An index of a kind that JSON has no place for (periods, intervals, bytes, ...) is kept by its texts.
+        with suppress(TypeError, ValueError, NotImplementedError, OverflowError):
             stored = _stored_index(players)
             if _read_index(stored).equals(players):
                 return stored
-        except Exception:  # an index of a kind that JSON has no place for (periods, intervals, ...): by its texts
-            pass
         return [str(name) for name in players]
     plain = [name.item() if isinstance(name, np.generic) else name for name in players]
     return [name if isinstance(name, (bool, int, float, str)) else str(name) for name in plain]

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from databanzhaf.data import Dataset
-from databanzhaf.errors import BackendUnavailable, InvalidInput
+from databanzhaf.errors import BackendUnavailable, InvalidInput, first_line
 from databanzhaf.games import Learner, Network
 from databanzhaf.types import Game
 
@@ -114,8 +114,7 @@ def _try_metric(game: Any) -> None:
     except InvalidInput:
         raise
     except Exception as error:
-        reason = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
-        raise InvalidInput(f"the metric {name} cannot score the validation rows ({reason}). Choose another metric.") from error
+        raise InvalidInput(f"the metric {name} cannot score the validation rows ({first_line(error)}). Choose another metric.") from error
     if not np.isfinite(score):
         raise InvalidInput(f"the metric {name} is {score} on the validation rows for a model that knows nothing. Choose another metric.")
 

@@ -77,10 +77,11 @@ def make_plan(
     everyone = np.ones((1, n), dtype=np.bool_)
     job.game.utility(everyone, np.zeros(1, np.uint64))  # compiles, imports
     if design.size is None:
-        m0, seconds, size, found = _pilot(job, max(2, -(-pilot // design.unit)) * design.unit)
+        units = max(2, -(-pilot // design.unit)) * design.unit
+        m0, seconds, size, found = _pilot(job, units)
         error, signal = _spread(found)
         if not signal and np.isfinite(error) and 10 * m0 * seconds < CHEAP_SECONDS:
-            m0, seconds, size, found = _pilot(job, 10 * m0)
+            m0, seconds, size, found = _pilot(job, 10 * units)
             error, signal = _spread(found)
     else:
         m0, seconds, size = _timed(job, design, min(pilot, design.size))

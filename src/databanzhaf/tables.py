@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from databanzhaf import chance
-from databanzhaf.errors import BackendUnavailable, InvalidInput
+from databanzhaf.errors import BackendUnavailable, InvalidInput, first_line
 from databanzhaf.types import BoolArray
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def _read_delimited(path: Path, encoding: str, separator: str, decimal: str, cod
     except MemoryError:
         raise
     except Exception as error:  # whatever a parser or a decompressor makes of a broken file
-        raise InvalidInput(f"`{path}` cannot be read as a table ({_first_line(error)}). Check the separator and the quotes.") from error
+        raise InvalidInput(f"`{path}` cannot be read as a table ({first_line(error)}). Check the separator and the quotes.") from error
 
 
 def _check_last_field(path: Path, columns: int, how: dict[str, Any]) -> None:
@@ -140,7 +140,7 @@ def _read_parquet(path: Path) -> pd.DataFrame:
     except MemoryError:
         raise
     except Exception as error:
-        raise InvalidInput(f"`{path}` cannot be read as Parquet ({_first_line(error)}). Write it again, or give a CSV.") from error
+        raise InvalidInput(f"`{path}` cannot be read as Parquet ({first_line(error)}). Write it again, or give a CSV.") from error
 
 
 def _read_npz(path: Path) -> pd.DataFrame:
@@ -153,7 +153,7 @@ def _read_npz(path: Path) -> pd.DataFrame:
         raise
     except Exception as error:
         raise InvalidInput(
-            f"`{path}` cannot be read as .npz ({_first_line(error)}). Write it with np.savez(path, X=X, y=y), without objects."
+            f"`{path}` cannot be read as .npz ({first_line(error)}). Write it with np.savez(path, X=X, y=y), without objects."
         ) from error
     X, y = arrays.get("X"), arrays.get("y")
     if X is None or y is None or X.ndim < 2 or y.shape != X.shape[:1] or X.dtype.names or y.dtype.names:
@@ -270,10 +270,6 @@ def _plain(table: pd.DataFrame) -> pd.DataFrame:
         else:
             out[name] = column.astype(object).where(column.notna(), "(missing)").map(str)
     return pd.DataFrame(out, index=table.index)
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
 
 
 def _listed(names: list[Any]) -> str:

@@ -54,6 +54,12 @@ def test_an_experiment_writes_a_page_a_figure_and_a_table(name, setting, monkeyp
         assert claim["claim"] in summary
 
 
+def test_the_summary_counts_what_holds_what_does_not_and_what_cannot_be_told(tmp_path):
+    claims = [{"claim": f"c{i}", "paper": "", "ours": "", "holds": holds} for i, holds in enumerate([True, True, True, False, None, None])]
+    (tmp_path / "margins.claims.json").write_text(json.dumps({"title": "t", "scale": 1, "claims": claims}))
+    assert "Of 6 claims 3 hold here, 1 do not, and 2 cannot be told" in summarise(tmp_path).read_text()
+
+
 def test_margins_are_the_closed_forms(setting):
     table = margins.run(setting).table.pivot(index="n", columns="notion", values="log10_margin")
     n = table.index.to_numpy()
@@ -153,6 +159,7 @@ def test_the_papers_tables_come_along():
 def test_bad_input_names_what_there_is(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     run = lambda *words: CliRunner().invoke(app, ["reproduce", *words])  # noqa: E731
+    Path("taken").write_text("a file")
     listed = run("--list")
     assert listed.exit_code == 0
     assert all(name in listed.stdout for name in NAMES)
@@ -162,6 +169,10 @@ def test_bad_input_names_what_there_is(tmp_path, monkeypatch):
         (("margins", "--scale", "2"), "`scale` must"),
         (("weighted_training", "--draws", "0"), "`draws` must"),
         (("all", "--datasets", "pol"), "belongs to one experiment"),
+        (("margins", "--datasets", "pol"), "has no datasets to choose"),
+        (("margins", "--seed", "-5"), "`seed` must"),
+        (("margins", "--device", "quantum"), "`device` must"),
+        (("margins", "--out", "taken"), "cannot be written to"),
     ):
         refused = run(*words)
         assert refused.exit_code == 2, words

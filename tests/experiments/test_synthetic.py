@@ -7,6 +7,7 @@ import pytest
 import torch
 
 import databanzhaf as db
+from databanzhaf import loop
 from databanzhaf.experiments import Setting, image_runs, protocol, reproduce, stability_runs, values13
 
 
@@ -57,11 +58,12 @@ def test_the_two_tables_share_their_runs_and_an_interrupted_one_goes_on(setting,
 
     def counting(self, coalitions, keys):
         asked.append(len(keys))
-        if len(asked) == 40:
+        if len(asked) == 37:  # in the second draw
             raise KeyboardInterrupt
         return utility(self, coalitions, keys)
 
     monkeypatch.setattr(values13, "REPEATS", 2)
+    monkeypatch.setattr(loop, "LARGEST_BATCH", 1)  # a whole call is a batch, so that the interruption loses that call alone
     monkeypatch.setattr(db.games.Network, "utility", counting)
     with pytest.raises(KeyboardInterrupt):
         reproduce("mislabel_detection", table)
@@ -91,6 +93,10 @@ def test_values_by_columns_are_those_of_direct_calls(setting, monkeypatch):
     game = protocol.network(valued.draw.judged_by_validation(), "pol", setting)
     direct = db.value(game, db.Beta(4, 1), estimator="permutation", budget=402, repeats=2)
     np.testing.assert_array_equal(valued.values["beta_4_1"].values, direct.values)
+    larger = Setting(scale=0.01, device="cpu", out=setting.out)
+    assert values13.value_draw("pol", 0, larger).coalitions["beta_4_1"] > valued.coalitions["beta_4_1"]
+    again = values13.value_draw("pol", 0, setting)  # the ledger now has more, which a smaller scale leaves aside
+    np.testing.assert_array_equal(again.values["beta_4_1"].values, direct.values)
     assert len(valued.vectors("banzhaf")) == 2
     assert game.utility(np.zeros((1, 200), bool), np.zeros(1, np.uint64))[0] == 0.5  # U(empty) = 1 / classes
 

@@ -35,11 +35,10 @@ def run(setting: Setting) -> Outcome:
     spread = float(between.xs("banzhaf", level="method").mean()) if setting.n_draws > 1 else np.nan
     return Outcome(
         "Mislabel detection (Table 2)",
-        "F1 of flagging the 10% of rows with the lowest values, where 10% of the labels are flipped. The first line is the paper's; the second our first draw of the data, "
-        "in brackets the standard error over five value vectors, as in the paper; the third the mean over all draws, in brackets the deviation between draws.",
+        "F1 of flagging the 10% of rows with the lowest values, where 10% of the labels are flipped. " + values13.LINES,
         table.drop(columns="hardware"),
         lambda figure: _draw(figure, over),
-        samples(table, setting.n_draws),
+        samples(table),
         differs(),
         (
             Claim(

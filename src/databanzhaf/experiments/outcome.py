@@ -50,7 +50,6 @@ class Outcome:
 def write(name: str, outcome: Outcome, setting: Setting, seconds: float) -> Path:
     """All files of one experiment; returns the page."""
     out = setting.out
-    out.mkdir(parents=True, exist_ok=True)
     outcome.table.to_csv(out / f"{name}.csv", index=False, float_format="%.6g")
     _figure(outcome, out / name)
     claims = {
@@ -135,12 +134,9 @@ def command(name: str, setting: Setting) -> str:
 
 
 def hardware(setting: Setting) -> str:
-    model = platform.machine()
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-        model = next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), model)
-    except OSError:
-        pass
+    told = Path("/proc/cpuinfo")
+    lines = told.read_text(encoding="utf-8").splitlines() if told.is_file() else []
+    model = next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), platform.machine())
     text = f"{model}, {os.cpu_count()} cores"
     if setting.on_gpu:
         import torch

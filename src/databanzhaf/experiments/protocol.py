@@ -33,11 +33,6 @@ class Draw:
     X_test: Any
     y_test: Any
     flipped: NDArray[np.bool_]
-    origin: str
-
-    @property
-    def classes(self) -> int:
-        return len(np.unique(self.y))
 
     def judged_by_validation(self) -> db.Dataset:
         return db.Dataset(self.X, self.y, self.X_val, self.y_val)
@@ -51,28 +46,27 @@ def draw(name: str, number: int, setting: Setting, *, rows: int | None = None, f
     source = load(name)
     rng = np.random.default_rng([setting.seed, number, zlib.crc32(name.encode())])
     n = rows or ROWS.get(name, 200)
-    if source.X_test is not None:
-        train, held = _balanced(source.y, (n, VALIDATION), rng)
-        (test,) = _balanced(source.y_test, (TEST,), rng)
-        X_test, y_test = source.X_test[test], source.y_test[test]
+    if source.X_test is None:  # a table: one class against the rest, and test rows from what is left
+        labels = (np.asarray(source.y) == 1).astype(np.int64)
+        train, held, test = _balanced(labels, (n, VALIDATION, TEST), rng)
+        X_test, y_test = source.X[test], labels[test]
     else:
-        y = (np.asarray(source.y) == 1).astype(np.int64)
-        train, held, test = _balanced(y, (n, VALIDATION, TEST), rng)
-        X_test, y_test = source.X[test], y[test]
-    labels = source.y if source.X_test is not None else (np.asarray(source.y) == 1).astype(np.int64)
+        labels = np.asarray(source.y, dtype=np.int64)
+        train, held = _balanced(labels, (n, VALIDATION), rng)
+        (test,) = _balanced(source.y_test, (TEST,), rng)
+        X_test, y_test = source.X_test[test], np.asarray(source.y_test[test], dtype=np.int64)
     X, X_val, X_test = (_numbers(part, name) for part in (source.X[train], source.X[held], X_test))
     if name not in ("mnist", "fmnist", "cifar10_images"):
         center, spread = X.mean(axis=0), X.std(axis=0)
         spread[spread == 0] = 1
         X, X_val, X_test = ((part - center) / spread for part in (X, X_val, X_test))
-    y = np.asarray(labels)[train].astype(np.int64)
+    y = labels[train]
     wrong = np.zeros(n, dtype=np.bool_)
     wrong[: round(flipped * n)] = True
     classes = len(np.unique(labels))
     y[wrong] = (y[wrong] + rng.integers(1, classes, wrong.sum())) % classes
-    one = (part.astype(np.float32) for part in (X, X_val, X_test))
-    X, X_val, X_test = one
-    return Draw(name, X, y, X_val, np.asarray(labels)[held].astype(np.int64), X_test, y_test.astype(np.int64), wrong, source.origin)
+    X, X_val, X_test = (part.astype(np.float32) for part in (X, X_val, X_test))
+    return Draw(name, X, y, X_val, labels[held], X_test, y_test, wrong)
 
 
 def load(name: str) -> Any:

@@ -11,7 +11,7 @@ from typing import Any, Final
 import pandas as pd
 
 import databanzhaf as db
-from databanzhaf.experiments.outcome import as_markdown, write
+from databanzhaf.experiments.outcome import as_markdown, replace_text, write
 from databanzhaf.experiments.setting import Setting
 
 # In the order of the paper; what each shows.
@@ -31,6 +31,10 @@ NAMES: Final = {
 }
 
 
+# Those that value datasets by name.
+CHOOSING: Final = ("rank_stability", "rank_stability_smoothing", "weighted_training", "mislabel_detection")
+
+
 def reproduce(name: str, setting: Setting) -> Path:
     """Run one experiment, or go on with it, and write its files; returns its page."""
     if name not in NAMES:
@@ -44,30 +48,38 @@ def reproduce(name: str, setting: Setting) -> Path:
         raise db.BackendUnavailable(
             f"this experiment needs {error.name}, which is not installed. Run: pip install 'databanzhaf[paper]'"
         ) from error
-    start = time.perf_counter()
-    outcome = module.run(setting)
-    return write(name, outcome, setting, time.perf_counter() - start)
+    if setting.datasets is not None and name not in CHOOSING:
+        raise db.InvalidInput(f"{name} has no datasets to choose; got --datasets. Leave it out; {', '.join(CHOOSING)} take it.")
+    try:
+        setting.out.mkdir(parents=True, exist_ok=True)
+        start = time.perf_counter()
+        outcome = module.run(setting)
+        return write(name, outcome, setting, time.perf_counter() - start)
+    except OSError as error:
+        raise db.LedgerFailed(
+            f"`{setting.out}` cannot be written to ({error.strerror}). Check the folder and the free disk space."
+        ) from error
 
 
 def summarise(out: Path) -> Path:
     """One page with every claim that the experiments in `out` have looked at."""
-    rows = []
+    rows, counts = [], {True: 0, False: 0, None: 0}
     for name in NAMES:
         path = out / f"{name}.claims.json"
         if not path.is_file():
             continue
         found = json.loads(path.read_text(encoding="utf-8"))
         for claim in found["claims"]:
+            counts[claim["holds"]] += 1
             holds = {True: "yes", False: "**no**", None: "cannot tell"}[claim["holds"]]
             rows.append([claim["claim"], claim["paper"], claim["ours"], holds, f"[{name}]({name}.md) at scale {found['scale']:g}"])
     table = pd.DataFrame(rows, columns=["claim", "paper", "ours", "holds here", "from"])
-    counts = {word: sum(word in row[3] for row in rows) for word in ("yes", "no", "cannot tell")}
     page = out / "summary.md"
     text = [
         "# The paper's claims, and our numbers",
-        f"Of {len(rows)} claims {counts['yes']} hold here, {counts['no']} do not, and {counts['cannot tell']} cannot be told from these runs. Each line is written "
+        f"Of {len(rows)} claims {counts[True]} hold here, {counts[False]} do not, and {counts[None]} cannot be told from these runs. Each line is written "
         "by the experiment that it comes from; its page says how it was run and what differs from the paper.",
         as_markdown(table),
     ]
-    page.write_text("\n\n".join(text) + "\n", encoding="utf-8")
+    replace_text(page, "\n\n".join(text) + "\n")
     return page

@@ -27,6 +27,9 @@ class Setting:
         for name, scale in (("scale", self.scale), ("image_scale", self.image_scale)):
             if not 0 < scale <= 1:
                 raise db.InvalidInput(f"`{name}` must lie above 0 and be at most 1, the paper's count; got {scale!r}. Try 0.02.")
+        db.chance.check_seed(self.seed)
+        if self.device not in ("auto", "cpu") and not self.device.startswith("cuda"):
+            raise db.InvalidInput(f"`device` must be auto, cpu or cuda; got {self.device!r}. Try auto.")
         if self.draws is not None and self.draws < 1:
             raise db.InvalidInput(f"`draws` must be 1 or more; got {self.draws!r}. Try 10.")
 

@@ -18,7 +18,7 @@ from databanzhaf.experiments.protocol import Draw
 from databanzhaf.experiments.setting import Setting
 
 COALITIONS, REPEATS = 100_000, 5
-# Draws after the first, and columns that are not the paper's, take a tenth of the coalitions.
+# Draws after the first, and columns that are not the paper's, take at most a tenth of the paper's coalitions.
 FURTHER = 0.1
 WEIGHTED: Final = (0.05, 0.1, 0.2)
 OURS: Final = {
@@ -27,6 +27,10 @@ OURS: Final = {
 }
 KNOWN: Final = (*protocol.IMAGES, *protocol.TABULAR)
 NAMES: Final = {**LABELS, **OURS}
+LINES: Final = (
+    "The first line is the paper's; the second our first draw of the data, in brackets the standard error over five value vectors, as in the paper; "
+    "the third, where there are more draws, the mean over all of them, in brackets the deviation between draws."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,32 +65,29 @@ def value_draw(name: str, number: int, setting: Setting) -> Valued:
     scale = _scale(name, number, setting)
     n = len(data.y)
     count = max(2 * n, round(scale * COALITIONS))
-    fewer = max(200, round(min(setting.scale, FURTHER) * COALITIONS / (1 if number == 0 else 5)))
+    fewer = max(200, round(min(scale, FURTHER) * COALITIONS / (1 if number == 0 else 5)))
     dataset = data.judged_by_validation()
     # Code is compiled for long runs only: it takes longer than a short one.
-    compiled = {"compiles": count >= 50_000} if name != "cifar10" or setting.on_gpu else {}
-    game = protocol.network(dataset, name, setting, **compiled)
+    game = protocol.network(dataset, name, setting, compiles=setting.on_gpu and count >= 50_000)
     values: dict[str, db.Estimate] = {}
     used: dict[str, int] = {}
 
-    def go(column: str, game: Any, notion: Any, budget: int, **how: Any) -> Any:
-        path = setting.ledger(name, f"draw{number}", column)
-        found = db.value(game, notion, budget=budget, repeats=REPEATS, seed=setting.seed + number, ledger=path, **how)
+    def go(column: str, game: Any, notion: Any, budget: int, estimator: str) -> None:
+        # Shapley and all Betas are read from one run of permutations.
+        path = setting.ledger(name, f"draw{number}", "permutation" if estimator == "permutation" else column)
+        found = db.value(game, notion, estimator=estimator, budget=budget, repeats=REPEATS, seed=setting.seed + number, ledger=path)
         used[column] = found.n_evaluations // REPEATS
         values[column] = found
-        return path
 
-    go("banzhaf", game, db.Banzhaf(), count, estimator="reuse")
-    # Whole permutations, of n + 1 coalitions each: two at least, since one alone has no spread.
-    path = go("shapley", game, db.Shapley(), max(count, 2 * (n + 1)), estimator="permutation")
-    for column in ("beta_16_1", "beta_4_1", "beta_1_4", "beta_1_16"):
-        values[column], used[column] = db.estimate(path, NOTIONS[column]), used["shapley"]
-    go("loo", game, db.LeaveOneOut(), n + 1)
+    for column, notion in NOTIONS.items():
+        estimator = {"banzhaf": "reuse", "loo": "leave_one_out"}.get(column, "permutation")
+        # Whole permutations, of n + 1 coalitions each: two at least, since one alone has no spread.
+        go(column, game, notion, max(count, 2 * (n + 1)) if estimator == "permutation" else count, estimator)
     if name not in protocol.IMAGES:
         plain = protocol.network(dataset, name, setting, loss="cross_entropy", score="probability", score_at="last", compiles=False)
-        go("banzhaf_plain", plain, db.Banzhaf(), fewer, estimator="reuse")
+        go("banzhaf_plain", plain, db.Banzhaf(), fewer, "reuse")
         for p in WEIGHTED:
-            go(f"weighted_{p}", game, db.WeightedBanzhaf(p), fewer, estimator="reuse")
+            go(f"weighted_{p}", game, db.WeightedBanzhaf(p), fewer, "reuse")
     return Valued(data, values, used)
 
 

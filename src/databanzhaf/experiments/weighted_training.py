@@ -9,7 +9,7 @@ import pandas as pd
 
 import databanzhaf as db
 from databanzhaf.experiments import protocol, values13
-from databanzhaf.experiments.notions import NOTIONS
+from databanzhaf.experiments.notions import COLOURS, NOTIONS
 from databanzhaf.experiments.outcome import Claim, Outcome
 from databanzhaf.experiments.setting import Setting
 from databanzhaf.experiments.values13 import NAMES, OURS, Valued
@@ -34,11 +34,10 @@ def run(setting: Setting) -> Outcome:
     number = setting.n_draws
     return Outcome(
         "Learning with weighted samples (Table 1)",
-        "Test accuracy of a network whose mini-batches are drawn in proportion to the values, scaled to [0, 1]. The first line is the paper's; the second our first draw "
-        "of the data, in brackets the standard error over five value vectors, as in the paper; the third the mean over all draws, in brackets the deviation between draws.",
+        "Test accuracy of a network whose mini-batches are drawn in proportion to the values, scaled to [0, 1]. " + values13.LINES,
         table.drop(columns="hardware"),
         lambda figure: _draw(figure, table),
-        samples(table, number),
+        samples(table),
         differs(),
         (
             Claim(
@@ -81,12 +80,17 @@ def accuracy(data: protocol.Draw, weights: Any, setting: Setting, number: int = 
     return float(game.utility(np.ones((TRAININGS, len(data.y)), dtype=np.bool_), keys).mean())
 
 
-def samples(table: pd.DataFrame, draws: int) -> str:
-    first = table[(table["draw"] == 0) & (table["method"] == "banzhaf")]["coalitions"]
-    return (
-        f"{first.min():,} to {first.max():,} coalitions, {values13.REPEATS} trainings each, for the first draw of {draws}; a tenth of that for further draws "
-        "and for columns that are not the paper's; Shapley and all Betas from one run of whole permutations; leave-one-out from all n + 1 coalitions"
-    )
+def samples(table: pd.DataFrame) -> str:
+    """How many coalitions each kind of column took, in the first draw and in the others."""
+    kinds = {"the paper's columns": [*NOTIONS], "columns of ours": [*OURS]}
+    told = []
+    for first, which in ((True, "first draw"), (False, "further draws")):
+        for kind, columns in kinds.items():
+            counts = table[((table["draw"] == 0) == first) & table["method"].isin(columns) & (table["method"] != "loo")]["coalitions"]
+            if len(counts):
+                told.append(f"{which}, {kind}: {counts.min():,} to {counts.max():,} coalitions")
+    shared = "Shapley and all Betas from one run of whole permutations; leave-one-out from all n + 1 coalitions"
+    return f"{'; '.join(told)}; {values13.REPEATS} trainings each; {shared}"
 
 
 def differs() -> tuple[str, ...]:
@@ -107,8 +111,10 @@ def _draw(figure: Any, table: pd.DataFrame) -> None:
     means = table.groupby(["dataset", "method"])["mean"].mean().unstack()
     gains = means.sub(means["uniform"], axis=0)[[*NOTIONS, *(name for name in OURS if name in means)]]
     place = np.arange(len(gains))
+    # Colours of the paper's notions are those of the other figures; ours are gray, darker for larger p.
+    colours = {**COLOURS, **dict(zip(OURS, ("gold", "0.8", "0.5", "0.2"), strict=True))}
     for number, column in enumerate(gains.columns):
-        ax.bar(place + number * 0.075, gains[column], 0.075, label=NAMES[column])
+        ax.bar(place + number * 0.075, gains[column], 0.075, color=colours[column], label=NAMES[column])
     ax.axhline(0, color="black", linewidth=0.8)
     ax.set_xticks(place + 0.3, gains.index, rotation=30)
     ax.set(ylabel="accuracy less that of uniform weights")

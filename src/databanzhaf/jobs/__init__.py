@@ -2,8 +2,8 @@
 
 from databanzhaf.jobs.outputs import check_not_ours, flagged, values_table, write_text
 from databanzhaf.jobs.preparing import Job, prepare
-from databanzhaf.jobs.reporting import warnings_of, write_report
-from databanzhaf.jobs.running import keeps_predictions, open_ledger, reread, run, write_curve
+from databanzhaf.jobs.reporting import look, warnings_of, write_report
+from databanzhaf.jobs.running import open_ledger, reread, run, write_curve
 from databanzhaf.jobs.settings import Settings
 
 __all__ = [
@@ -11,7 +11,7 @@ __all__ = [
     "Settings",
     "check_not_ours",
     "flagged",
-    "keeps_predictions",
+    "look",
     "open_ledger",
     "prepare",
     "reread",

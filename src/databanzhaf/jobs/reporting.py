@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -29,21 +30,33 @@ MOST_GROUPS = 40
 MOST_LINES = 5000
 
 
-def write_report(job: Job, found: Estimate, folder: Path) -> Path:
-    """Write report.html beside the ledger."""
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """A look into a run's ledger: the evaluations behind values.csv, how long they took, and how far to trust them."""
+
+    evaluations: Evaluations
+    seconds: float
+    trust: trust.Trust
+
+
+def look(job: Job, folder: Path) -> Seen:
     with Ledger(folder / "run.db") as ledger:
         evaluations = recorded(read_evaluations(ledger), folder)
         seconds = ledger.seconds()
+    return Seen(evaluations, seconds, trust.examine(evaluations, named(job.settings.notion)))
+
+
+def write_report(job: Job, found: Estimate, seen: Seen, folder: Path) -> Path:
+    """Write report.html beside the ledger."""
     path = folder / "report.html"
-    write_text(path, render(content(job, found, evaluations, seconds, folder)))
+    write_text(path, render(content(job, found, seen, folder)))
     return path
 
 
-def content(job: Job, found: Estimate, evaluations: Evaluations, seconds: float, folder: Path) -> Content:
+def content(job: Job, found: Estimate, seen: Seen, folder: Path) -> Content:
     notion = named(job.settings.notion)
     who = "rows" if job.group_sizes is None else "groups"
     suspects = flagged(found, job.settings.flag)
-    seen = trust.examine(evaluations, notion)
     grouped_by = _grouping(job)
     groups = None if grouped_by is None else _labels(job.table[grouped_by])
     low, high = found.interval(0.95)
@@ -55,7 +68,7 @@ def content(job: Job, found: Estimate, evaluations: Evaluations, seconds: float,
         f"scored by {metric} on {len(job.dataset.y_val):,} validation rows.",
         who=who,
         rule=job.settings.flag,
-        alerts=describe(found, suspects, seen, who, rule=job.settings.flag, groups=groups),
+        alerts=describe(found, suspects, seen.trust, who, rule=job.settings.flag, groups=groups),
         names=_names(job),
         values=found.values,
         low=low,
@@ -65,15 +78,15 @@ def content(job: Job, found: Estimate, evaluations: Evaluations, seconds: float,
         groups=groups,
         grouped_by=grouped_by,
         table=_table(job, found),
-        series=_series(evaluations, notion.name),
-        trust=seen,
+        series=_series(seen.evaluations, notion.name),
+        trust=seen.trust,
         curve=_curve(folder, found.n_evaluations),
         facts={
             f"{who} valued": f"{len(found.values):,}",
             "suspects": "unknown" if suspects is None else f"{len(suspects):,}",
             "evaluations": f"{found.n_evaluations:,}",
             "median standard error": f"{np.median(found.std_errors):.2g}" if np.isfinite(found.std_errors).all() else "unknown",
-            "training time": f"{seconds:,.1f} s",
+            "training time": f"{seen.seconds:,.1f} s",
             **_scores(folder, score),
         },
         settings=_settings(folder),
@@ -101,14 +114,12 @@ def _labels(column: Any) -> list[str]:
     return ["(missing)" if gone else str(value) for value, gone in zip(column, column.isna(), strict=True)]
 
 
-def warnings_of(job: Job, folder: Path) -> list[str]:
+def warnings_of(job: Job, seen: Seen) -> list[str]:
     """What the report warns of, for those who read the screen only."""
-    notion, settings = named(job.settings.notion), job.settings
-    with Ledger(folder / "run.db") as ledger:
-        evaluations = recorded(read_evaluations(ledger), folder)
-    warnings = unsteady(trust.examine(evaluations, notion), "rows" if job.group_sizes is None else "groups")
-    if settings.estimator == "auto" and settings.until is None and evaluations.design.size is None:
-        fresh = design_of(notion, job.dataset.n_players, settings.budget, settings.seed)
+    settings = job.settings
+    warnings = unsteady(seen.trust, "rows" if job.group_sizes is None else "groups")
+    if settings.estimator == "auto" and settings.until is None and seen.evaluations.design.size is None:
+        fresh = design_of(named(settings.notion), job.dataset.n_players, settings.budget, settings.seed)
         if fresh.size is not None:
             warnings.append(f"This run goes on as it began, with random coalitions; a new --out would take all {fresh.size:,} of them.")
     return warnings
@@ -119,19 +130,13 @@ def _table(job: Job, found: Estimate) -> Table:
     values = values_table(job, found).iloc[players]
     shape = tuple(job.table.attrs.get("shape", ()))
     shows_pictures = is_image(shape) and job.group_sizes is None
-    own = [] if job.group_sizes is not None or shows_pictures else list(job.table.columns)
-    # The label first, and of a wide table only the first columns.
-    own = [job.settings.target, *(name for name in own if name not in (job.settings.target, job.settings.id))][:MOST_COLUMNS]
-    if job.group_sizes is not None:
-        own = []
-    # Who it is, what label it has and whether it is suspect come first: a phone shows no more.
-    first = [name for name in ("row", "id", "group", "rows") if name in values.columns]
-    parts = [values[first]]
+    who = [name for name in ("row", "id", "group", "rows") if name in values.columns]
+    parts = [values[who], values[["flag", "value", "std_error", "ci_low", "ci_high", "rank"]]]
     if job.group_sizes is None:
-        parts.append(job.table.iloc[players][own[:1]])
-    parts.append(values[["flag", "value", "std_error", "ci_low", "ci_high", "rank"]])
-    if job.group_sizes is None:
-        parts.append(job.table.iloc[players][own[1:]])
+        # Who it is, what label it has and whether it is suspect come first: a phone shows no more. Then the first columns of the table.
+        table, target = job.table.iloc[players], job.settings.target
+        others = [] if shows_pictures else [name for name in table.columns if name not in (target, job.settings.id)]
+        parts = [parts[0], table[[target]], parts[1], table[others[: MOST_COLUMNS - 1]]]
     columns = [str(name) for part in parts for name in part.columns]
     rows = [list(row) for row in zip(*([cell(value) for value in part[name]] for part in parts for name in part.columns), strict=True)]
     return Table(columns, rows, players.tolist(), _pictures(job, found, shape) if shows_pictures else {})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -26,3 +27,24 @@ def one_sentence(stopped: str = "Stopped before the first evaluation; nothing wa
     except MemoryError as error:
         typer.echo("databanzhaf: there is not enough memory. Give fewer rows or columns, or --jobs 1.", err=True)
         raise typer.Exit(BAD_INPUT) from error
+
+
+@contextmanager
+def terminated_like_interrupted() -> Iterator[None]:
+    """SIGTERM raises KeyboardInterrupt, as Ctrl-C does, so that what is open is closed; the exit code tells them apart."""
+    asked = False
+
+    def note(number: int, frame: object) -> None:
+        nonlocal asked
+        asked = True
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, note)
+    try:
+        yield
+    except KeyboardInterrupt:
+        if asked:
+            raise typer.Exit(TERMINATED) from None
+        raise
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from databanzhaf.exits import one_sentence
+from databanzhaf.exits import one_sentence, terminated_like_interrupted
 
 
 def reproduce(
@@ -22,7 +22,7 @@ def reproduce(
     show: Annotated[bool, typer.Option("--list", help="Name the experiments.")] = False,
 ) -> None:
     """Run the paper's experiments again: a page, a figure and a CSV for each. The same command goes on where it stopped."""
-    with one_sentence("Stopped; what was evaluated is kept. The same command goes on."):
+    with one_sentence("Stopped; what was evaluated is kept. The same command goes on."), terminated_like_interrupted():
         from databanzhaf.errors import InvalidInput
         from databanzhaf.experiments import NAMES, Setting, summarise
         from databanzhaf.experiments import reproduce as run

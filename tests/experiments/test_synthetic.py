@@ -91,7 +91,7 @@ def test_values_by_columns_are_those_of_direct_calls(setting, monkeypatch):
     monkeypatch.setattr(values13, "REPEATS", 2)
     valued = values13.value_draw("pol", 0, setting)
     game = protocol.network(valued.draw.judged_by_validation(), "pol", setting)
-    direct = db.value(game, db.Beta(4, 1), estimator="permutation", budget=402, repeats=2)
+    direct = db.value(game, db.Beta(4, 1), estimator="permutation", budget=valued.coalitions["beta_4_1"], repeats=2)
     np.testing.assert_array_equal(valued.values["beta_4_1"].values, direct.values)
     larger = Setting(scale=0.01, device="cpu", out=setting.out)
     assert values13.value_draw("pol", 0, larger).coalitions["beta_4_1"] > valued.coalitions["beta_4_1"]

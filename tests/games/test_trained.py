@@ -9,6 +9,7 @@ from torch import nn
 
 import databanzhaf as db
 from databanzhaf.games import Module, Network
+from databanzhaf.kernels import stacked
 
 
 def dataset(n=30, n_val=50, n_classes=2, labels=None, **options):
@@ -283,6 +284,22 @@ def test_whole_chunks_run_compiled_and_agree_with_eager_ones():
     np.testing.assert_allclose(first.predictions, eager.predictions[:1], atol=1e-6)
     np.testing.assert_allclose(compiled.predictions, eager.predictions, atol=1e-5)
     np.testing.assert_allclose(compiled.confidence, eager.confidence, atol=1e-4)
+
+
+def test_a_part_of_a_chunk_is_compiled_for_where_eager_steps_would_take_longer(monkeypatch):
+    trainer = Module(mlp, dataset(), epochs=2, device="cpu", compiles=True, chunk=8)._trainer
+    monkeypatch.setattr(trainer, "parameter_hashes", range(10**8))  # models too large to fill a chunk with copies for nothing
+    assert [trainer._fill(size, 30) for size in (3, 5)] == [None, None]
+    for size, fill in ((3, 3), (5, 8)):  # alone if less than half, else as a whole chunk
+        steps = 2 * -(-30 // trainer.recipe.batch_size)
+        monkeypatch.setattr(stacked, "_LONG", size * steps * trainer._step_bytes)
+        assert trainer._fill(size, 30) is None
+        monkeypatch.setattr(stacked, "_LONG", size * steps * trainer._step_bytes - 1)
+        assert trainer._fill(size, 30) == fill
+    monkeypatch.setattr(stacked, "_LONG", 10**12)
+    assert trainer.warm
+    assert [trainer._fill(size, 30) for size in (3, 5, 8)] == [None, 8, 8]  # the code for whole chunks is there now
+    assert Module(mlp, dataset(), device="cpu", chunk=8)._trainer._fill(8, 30) is None
 
 
 BATCH_NORM = nn.Sequential(nn.Linear(6, 4), nn.BatchNorm1d(4), nn.Linear(4, 2))

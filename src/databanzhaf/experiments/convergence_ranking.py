@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 import databanzhaf as db
-from databanzhaf.experiments import protocol
+from databanzhaf.experiments import kept, protocol
 from databanzhaf.experiments.outcome import Claim, Outcome
 from databanzhaf.experiments.setting import Setting
 
@@ -31,11 +31,11 @@ def run(setting: Setting) -> Outcome:
     found = []
     for name, (notion, estimator, _) in ESTIMATORS.items():
         unit = {"permutation": rows + 1, "marginal": 2 * rows}.get(estimator, 1)
-        path = setting.ledger("mnist", rows, estimator)
+        # The largest first, in whole batches; the others are read from its ledger.
         values = [
-            db.value(game, notion, estimator=estimator, budget=max(unit, int(count)), seed=setting.seed, ledger=path).values
-            for count in counts
-        ]
+            kept.value(setting, ("mnist", rows, estimator), game, notion, estimator=estimator, budget=max(unit, int(count))).values
+            for count in counts[::-1]
+        ][::-1]
         agreement = np.nan_to_num(db.ranking.relative_spearman(values))
         found += [
             {"estimator": name, "samples": int(count), "relative_spearman": float(index)}
@@ -69,6 +69,7 @@ def run(setting: Setting) -> Outcome:
         ),
         wide.reset_index()[["samples", *ESTIMATORS]],
         data=(f"mnist: {protocol.load('mnist').origin.split(': ', 1)[-1]}",),
+        hardware=kept.machines(setting, [("mnist", rows, estimator) for _, estimator, _ in ESTIMATORS.values()]),
     )
 
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, permutations
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 import databanzhaf as db
-from databanzhaf.experiments import protocol
+from databanzhaf.experiments import kept, protocol
 from databanzhaf.experiments.protocol import Draw
 from databanzhaf.experiments.setting import Setting
 
@@ -25,11 +26,22 @@ class Images:
     draw: Draw
     values: dict[str, NDArray[np.float64]]
     coalitions: dict[str, int]
+    # Banzhaf values from the first half of the coalitions, and from the second.
+    halves: tuple[NDArray[np.float64], NDArray[np.float64]]
+    hardware: str
 
     def agreement(self, notion: str) -> float:
-        """Average Spearman between the runs."""
-        pairs = combinations(self.values[notion], 2)
-        return float(np.mean([np.nan_to_num(db.ranking.spearman(a, b)) for a, b in pairs]))
+        """Average Spearman between the runs, which share their coalitions."""
+        return _mean_spearman(combinations(self.values[notion], 2))
+
+    def agreement_apart(self) -> float:
+        """Average Spearman between Banzhaf values of runs that share no coalition, from half of the coalitions each."""
+        first, second = self.halves
+        return _mean_spearman((first[a], second[b]) for a, b in permutations(range(len(first)), 2))
+
+
+def _mean_spearman(pairs: Iterable[tuple[Any, Any]]) -> float:
+    return float(np.mean([np.nan_to_num(db.ranking.spearman(a, b)) for a, b in pairs]))
 
 
 def rows(setting: Setting) -> int:
@@ -52,11 +64,13 @@ def value_images(setting: Setting) -> Images:
         "loo": (db.LeaveOneOut(), "leave_one_out", n + 1, SEEDS * again),
     }
     for name, (notion, estimator, budget, repeats) in plans.items():
-        path = setting.ledger("cifar10", n, name)
-        found = db.value(game, notion, estimator=estimator, budget=budget, repeats=repeats, seed=setting.seed, ledger=path)
+        found = kept.value(setting, ("cifar10", n, name), game, notion, estimator=estimator, budget=budget, repeats=repeats)
         values[name] = found.values_by_repeat.reshape(SEEDS, -1, n).mean(axis=1)
         used[name] = found.n_evaluations // SEEDS
-    return Images(data, values, used)
+    whole = kept.evaluations(setting, ("cifar10", n, "banzhaf"), SEEDS).before(count)
+    early = whole.indices < count // 2
+    first, second = (db.estimate(whole.only(part), db.Banzhaf()).values_by_repeat for part in (early, ~early))
+    return Images(data, values, used, (first, second), kept.machines(setting, [("cifar10", n, name) for name in plans]))
 
 
 def differs(setting: Setting) -> tuple[str, ...]:

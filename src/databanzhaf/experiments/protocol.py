@@ -13,7 +13,8 @@ import databanzhaf as db
 from databanzhaf.experiments.setting import Setting
 
 TABULAR: Final = ("click", "fraud", "creditcard", "vehicle", "apsfail", "phoneme", "wind", "pol", "cpu", "2dplanes")
-IMAGES: Final = ("mnist", "fmnist", "cifar10")
+LENET: Final = ("mnist", "fmnist")
+IMAGES: Final = (*LENET, "cifar10")
 ROWS: Final = {"phoneme": 500, "click": 1000, "mnist": 2000, "fmnist": 2000, "cifar10": 2000}
 LARGE_BATCH: Final = ("creditcard", "apsfail", "click", "cpu")
 VALIDATION, TEST, FLIPPED = 200, 2000, 0.1
@@ -56,7 +57,7 @@ def draw(name: str, number: int, setting: Setting, *, rows: int | None = None, f
         (test,) = _balanced(source.y_test, (TEST,), rng)
         X_test, y_test = source.X_test[test], np.asarray(source.y_test[test], dtype=np.int64)
     X, X_val, X_test = (_numbers(part, name) for part in (source.X[train], source.X[held], X_test))
-    if name not in ("mnist", "fmnist", "cifar10_images"):
+    if name not in (*LENET, "cifar10_images"):
         center, spread = X.mean(axis=0), X.std(axis=0)
         spread[spread == 0] = 1
         X, X_val, X_test = ((part - center) / spread for part in (X, X_val, X_test))
@@ -98,7 +99,7 @@ def _balanced(y: Any, counts: tuple[int, ...], rng: np.random.Generator) -> list
 
 def _numbers(X: Any, name: str) -> Any:
     X = np.asarray(X, dtype=np.float64)
-    if name in ("mnist", "fmnist"):
+    if name in LENET:
         return (X / 255)[:, None]
     return np.moveaxis(X / 255, -1, 1) if name == "cifar10_images" else X
 
@@ -106,7 +107,7 @@ def _numbers(X: Any, name: str) -> Any:
 def network(dataset: db.Dataset, name: str, setting: Setting, **changes: Any) -> Any:
     """The network that the paper trains on a dataset; by default with its loss and its score."""
     how: dict[str, Any] = {"loss": "double_softmax", "score": "accuracy", "score_at": "best_epoch", "eps": 1e-7, "device": setting.device}
-    if name in ("mnist", "fmnist"):
+    if name in LENET:
         return db.games.Module(lenet, dataset, **{**how, "batch_size": 128, "learning_rate": 1e-3, "epochs": 30, **changes})
     if name == "cifar10":
         how |= {"activation": "relu", "batch_size": 128, "learning_rate": 1e-3, "epochs": 15}

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 import databanzhaf as db
-from databanzhaf.experiments import protocol
+from databanzhaf.experiments import kept, protocol
 from databanzhaf.experiments.notions import COLOURS, LABELS, NOTIONS
 from databanzhaf.experiments.outcome import Claim, Outcome
 from databanzhaf.experiments.setting import Setting
@@ -17,6 +17,7 @@ from databanzhaf.experiments.setting import Setting
 SAMPLES = 2000
 DATASETS: Final = ("cpu", "cifar10")
 EVERY: Final = (*NOTIONS, "least_core")
+LEDGERS: Final = ("shapley", "banzhaf", "loo", "least_core")
 
 
 def counts(setting: Setting) -> tuple[int, tuple[int, ...]]:
@@ -84,6 +85,7 @@ def outcome(setting: Setting, experiment: str, title: str, what: str, differs: t
         shown,
         size=(11.0, 4.2),
         data=tuple(f"{name}: {protocol.load(name).origin.split(': ', 1)[-1]}" for name in setting.chosen(DATASETS)),
+        hardware=kept.machines(setting, [(experiment, name, what) for name in setting.chosen(DATASETS) for what in LEDGERS]),
     )
 
 
@@ -96,12 +98,8 @@ def _runs(name: str, experiment: str, setting: Setting, changes: dict[str, Any])
     n, m = len(data.y), setting.count(SAMPLES, least=40)
 
     def go(what: str, notion: Any, budget: int, repeats: int, **how: Any) -> db.Evaluations:
-        path = setting.ledger(experiment, name, what)
-        with db.Ledger(path) as ledger:
-            db.value(game, notion, budget=budget, repeats=repeats, seed=setting.seed, ledger=ledger, **how)
-            utilities = ledger.utilities()[:, :repeats]
-            known = np.flatnonzero(~np.isnan(utilities).any(axis=1))
-            return db.Evaluations(db.designs.restore(ledger.design), known, utilities[known], True, None)
+        kept.value(setting, (experiment, name, what), game, notion, budget=budget, repeats=repeats, **how)
+        return kept.evaluations(setting, (experiment, name, what), repeats)
 
     permutations = go("shapley", db.Shapley(), max(m, n + 1), repeats, estimator="permutation")
     again = max(1, m // (n + 1))
@@ -109,8 +107,15 @@ def _runs(name: str, experiment: str, setting: Setting, changes: dict[str, Any])
         "banzhaf": go("banzhaf", db.Banzhaf(), m, repeats, estimator="reuse"),
         "loo": _joined(go("loo", db.LeaveOneOut(), n + 1, repeats * again), again),
         **{notion: permutations for notion in NOTIONS if notion not in ("banzhaf", "loo")},
-        "least_core": go("least_core", db.LeastCore(), m, repeats, estimator="least_core"),
+        "least_core": go("least_core", db.LeastCore(), m, repeats, estimator=_OneProgram()),
     }
+
+
+class _OneProgram(db.estimators.LeastCore):
+    """The least core of the first training: all trainings are evaluated, but not each solved for."""
+
+    def __call__(self, evaluations: db.Evaluations, notion: Any) -> db.Estimate:
+        return super().__call__(replace(evaluations, utilities=evaluations.utilities[:, :1]), notion)
 
 
 def _joined(evaluations: db.Evaluations, again: int) -> db.Evaluations:

@@ -17,7 +17,7 @@ from databanzhaf.experiments.outcome import hardware, replace_text
 from databanzhaf.experiments.protocol import Draw
 from databanzhaf.experiments.setting import Setting
 
-COALITIONS, REPEATS = 100_000, 5
+COALITIONS, REPEATS, LENET_LOO = 100_000, 5, 2
 # Draws after the first, and columns that are not the paper's, take at most a tenth of the paper's coalitions.
 FURTHER = 0.1
 WEIGHTED: Final = (0.05, 0.1, 0.2)
@@ -64,27 +64,38 @@ def value_draw(name: str, number: int, setting: Setting) -> Valued:
     data = protocol.draw(name, number, setting)
     scale = _scale(name, number, setting)
     n = len(data.y)
-    count = max(2 * n, round(scale * COALITIONS))
+    count = max(n, round(scale * COALITIONS))
     fewer = max(200, round(min(scale, FURTHER) * COALITIONS / (1 if number == 0 else 5)))
     dataset = data.judged_by_validation()
     # Code is compiled for long runs only: it takes longer than a short one.
-    game = protocol.network(dataset, name, setting, compiles=setting.on_gpu and count >= 50_000)
+    compiles = setting.on_gpu and (count >= 50_000 or name in protocol.IMAGES)
+    game = protocol.network(dataset, name, setting, compiles=compiles)
     values: dict[str, db.Estimate] = {}
     used: dict[str, int] = {}
 
     def go(column: str, game: Any, notion: Any, budget: int, estimator: str) -> None:
         # Shapley and all Betas are read from one run of permutations.
         path = setting.ledger(name, f"draw{number}", "permutation" if estimator == "permutation" else column)
-        found = db.value(game, notion, estimator=estimator, budget=budget, repeats=REPEATS, seed=setting.seed + number, ledger=path)
-        used[column] = found.n_evaluations // REPEATS
+        # Leave-one-out trains on all rows each time: for LeNet that would take as long as all else together.
+        repeats = min(REPEATS, LENET_LOO) if estimator == "leave_one_out" and name in protocol.LENET else REPEATS
+        found = db.value(game, notion, estimator=estimator, budget=budget, repeats=repeats, seed=setting.seed + number, ledger=path)
+        used[column] = found.n_evaluations // repeats
         values[column] = found
 
     for column, notion in NOTIONS.items():
         estimator = {"banzhaf": "reuse", "loo": "leave_one_out"}.get(column, "permutation")
-        # Whole permutations, of n + 1 coalitions each: two at least, since one alone has no spread.
-        go(column, game, notion, max(count, 2 * (n + 1)) if estimator == "permutation" else count, estimator)
-    if name not in protocol.IMAGES:
-        plain = protocol.network(dataset, name, setting, loss="cross_entropy", score="probability", score_at="last", compiles=False)
+        # Whole permutations, of n + 1 coalitions each.
+        go(column, game, notion, max(count, n + 1) if estimator == "permutation" else count, estimator)
+    if name not in protocol.LENET:
+        plain = protocol.network(
+            dataset,
+            name,
+            setting,
+            loss="cross_entropy",
+            score="probability",
+            score_at="last",
+            compiles=compiles and name in protocol.IMAGES,
+        )
         go("banzhaf_plain", plain, db.Banzhaf(), fewer, "reuse")
         for p in WEIGHTED:
             go(f"weighted_{p}", game, db.WeightedBanzhaf(p), fewer, "reuse")
@@ -140,7 +151,9 @@ def collect(experiment: str, setting: Setting, score: Any) -> pd.DataFrame:
 
 def _scale(name: str, number: int, setting: Setting) -> float:
     """The share of the paper's coalitions that a draw takes."""
-    scale = min(setting.scale, setting.image_scale) if name in protocol.IMAGES else setting.scale
+    # LeNet takes a hundred times as long as the others, the network on image features ten times.
+    most = {**dict.fromkeys(protocol.LENET, setting.image_scale), "cifar10": min(1.0, 10 * setting.image_scale)}.get(name, 1.0)
+    scale = min(setting.scale, most)
     return scale if number == 0 else min(scale, FURTHER)
 
 

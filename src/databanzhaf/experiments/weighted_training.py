@@ -72,7 +72,7 @@ def accuracies(valued: Valued, setting: Setting) -> dict[str, list[float]]:
 def accuracy(data: protocol.Draw, weights: Any, setting: Setting, number: int = 0) -> float:
     """Mean test accuracy of five networks, each epoch of which is one mini-batch drawn by the weights."""
     # A handful of small networks is quickest on the CPU.
-    where = {"compiles": False} if data.name in ("mnist", "fmnist") else {"device": "cpu"}
+    where = {"compiles": False} if data.name in protocol.LENET else {"device": "cpu"}
     game = protocol.network(
         data.judged_by_test(), data.name, setting, sample_weight=weights, weighting="sampling", batches_per_epoch=1, **where
     )
@@ -98,7 +98,8 @@ def differs() -> tuple[str, ...]:
         protocol.BALANCED,
         "CIFAR10: features of SqueezeNet stand in for ResNet18's. Vehicle is another version, Apsfail is partial (see the data lines).",
         "The Beta columns at 1,000 rows and more, which the paper leaves empty, are filled: our weights are in logs.",
-        "Image sets are judged by 200 validation rows too, and have one draw; without a GPU they are left out.",
+        f"Image sets are judged by 200 validation rows too, and have one draw; MNIST and Fashion-MNIST have one permutation and {values13.LENET_LOO} trainings for leave-one-out. Without a GPU, image "
+        "sets are left out.",
     )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,8 @@ from databanzhaf.types import BoolArray, KeyArray
 Stack = dict[str, Tensor]
 LossFunction = Callable[[Tensor, Tensor], Tensor]
 
+# Bytes that layers write in a part of a chunk (forwards) from which on compiling takes less time than eager steps: about 50 s on an H200.
+_LONG = 10**12
 _LAST = 2**63 - 1
 _LOW = (1 << ROW_BITS) - 1
 
@@ -173,8 +176,7 @@ class Trainer:
     def _bytes_per_model(self) -> float:
         """Parameters, gradients, moments and copies; what a training step keeps, and what scoring a slice writes."""
         held = sum(p.numel() for p in self.module.parameters()) * 4 * 8
-        batch = min(self.recipe.batch_size or len(self.X), len(self.X))
-        return held + 3 * self._written(self.X[:batch]) + 2 * self._written(next(self._slices(self.X_val, self.y_val))[0])
+        return held + 3 * self._step_bytes + 2 * self._written(next(self._slices(self.X_val, self.y_val))[0])
 
     def _written(self, rows: Tensor) -> int:
         """Bytes that the layers write for some rows of one model."""
@@ -200,15 +202,16 @@ class Trainer:
     def _train_chunk(self, members: Tensor, keys: Tensor, predictions: bool) -> tuple[Tensor, Tensor | None, Stack]:
         recipe, size = self.recipe, len(keys)
         functions = self.eager
-        if self._runs_whole(size):
-            functions, self.warm = self.compiled, True
-            members, keys = (torch.cat([t, t[:1].expand(self.chunk_size() - size, *t.shape[1:])]) for t in (members, keys))
+        longest = int((members & (self.weights > 0)).sum(dim=1).max())
+        fill = self._fill(size, longest)
+        if fill is not None:
+            functions = self.compiled
+            members, keys = (torch.cat([t, t[:1].expand(fill - size, *t.shape[1:])]) for t in (members, keys))
         present = members & (self.weights > 0)
         counts = present.sum(dim=1)
         parameters = functions.initial(keys)
         first = {name: torch.zeros_like(p) for name, p in parameters.items()}
         second = {name: torch.zeros_like(p) for name, p in parameters.items()} if recipe.optimizer == "adam" else {}
-        longest = int(counts.max()) if len(counts) else 0
         batch = min(recipe.batch_size or len(self.X), len(self.X))
         limit = recipe.batches_per_epoch or -(-len(self.X) // batch)
         steps = ((counts + batch - 1) // batch).clamp(max=limit)
@@ -228,15 +231,29 @@ class Trainer:
                     kept = predicted if kept is None else torch.where(better[:, None, None], predicted, kept)
         return best[:size], None if kept is None else kept[:size], {name: p[:size] for name, p in parameters.items()}
 
-    def _runs_whole(self, size: int) -> bool:
-        """Whether to run compiled code, with copies of the first model to fill the chunk.
+    def _fill(self, size: int, longest: int) -> int | None:
+        """The number of models to run compiled code for, with copies of the first model to fill it up; None for eager steps.
 
-        A part of a chunk does so if the code is there and the copies cost less than eager steps: for half a chunk, and for models so
-        small that a step over all of them takes less time than starting its operations one by one.
+        Whole chunks are compiled for. A part of a chunk runs as a whole one if that code is there and the copies cost less than eager
+        steps: for half a chunk, and for models so small that a step over all of them takes less time than starting its operations one
+        by one. A part whose eager steps would take longer than compiling is compiled for, at its own size if it is less than half.
         """
         chunk = self.chunk_size()
-        small = chunk * len(self.parameter_hashes) <= 10**8
-        return self.compiles and (size == chunk or (self.warm and (2 * size >= chunk or small)))
+        if not self.compiles:
+            return None
+        batch = min(self.recipe.batch_size or len(self.X), len(self.X))
+        steps = self.recipe.epochs * min(self.recipe.batches_per_epoch or longest, -(-longest // batch))
+        long = size * steps * self._step_bytes > _LONG
+        worth_filling = 2 * size >= chunk or chunk * len(self.parameter_hashes) <= 10**8
+        if size == chunk or (worth_filling and (self.warm or long)):
+            self.warm = True
+            return chunk
+        return size if long else None
+
+    @cached_property
+    def _step_bytes(self) -> int:
+        """Bytes that the layers write for one batch of one model."""
+        return self._written(self.X[: min(self.recipe.batch_size or len(self.X), len(self.X))])
 
     def _initial(self, keys: Tensor) -> Stack:
         template = dict(self.module.named_parameters())

@@ -36,7 +36,11 @@ class KeyedDropout(nn.Module):
 
 
 class UnfoldedConv2d(nn.Module):
-    """A convolution as a matrix product over unfolded patches: stacked, it is one batched product, not a grouped convolution."""
+    """A convolution as a matrix product over patches: stacked, it is one batched product, not a grouped convolution.
+
+    Patches stand in columns, (channel and cell of the kernel) x (row and place): what lies side by side there does so in the input too,
+    which makes copies quick, and products come out by channel, as the next layer reads them.
+    """
 
     def __init__(self, plain: nn.Conv2d) -> None:
         super().__init__()
@@ -48,11 +52,11 @@ class UnfoldedConv2d(nn.Module):
         (kh, kw), (sh, sw), (ph, pw) = self.kernel, self.stride, self.padding
         height, width = (x.shape[2] + 2 * ph - kh) // sh + 1, (x.shape[3] + 2 * pw - kw) // sw + 1
         patches = nn.functional.unfold(x, self.kernel, padding=self.padding, stride=self.stride)
-        columns = patches.transpose(1, 2).reshape(-1, patches.shape[1])
-        out = columns @ self.weight.flatten(1).t()
+        columns = patches.transpose(0, 1).reshape(patches.shape[1], -1)
+        out = self.weight.flatten(1) @ columns
         if self.bias is not None:
-            out = out + self.bias
-        return out.reshape(len(x), height, width, -1).permute(0, 3, 1, 2)
+            out = out + self.bias[:, None]
+        return out.reshape(-1, len(x), height, width).transpose(0, 1)
 
     def patch_cells(self, out: Tensor) -> int:
         """Numbers in the unfolded patches behind an output."""

@@ -26,7 +26,7 @@ ALLOWED = {
     "ledger": GROUND,
     "estimators": GROUND | {"designs", "notions"},
     "theory": GROUND | {"notions"},
-    "applications": GROUND | {"chance", "evaluators"},
+    "applications": GROUND | {"chance", "evaluators", "ranking"},
     "until": GROUND,
     "progress": GROUND,
     "stability": GROUND | {"notions", "ranking"},

@@ -38,8 +38,27 @@ def relative_spearman(values_by_step: ArrayLike) -> FloatArray:
     return np.array([spearman(now, later) for now, later in pairwise(steps)])
 
 
+def among_lowest(values: ArrayLike, k: int) -> FloatArray:
+    """How likely each player is among the k lowest if equal values are put in order by chance: 1, 0, or between at the edge.
+
+    Row order says nothing, and must not decide: leave-one-out values of an accuracy are mostly equal. Values that differ by rounding
+    only count as equal.
+
+    >>> among_lowest([0.0, 2.0, 1.0, 1.0], 2)
+    array([1. , 0. , 0.5, 0.5])
+    """
+    lowest = _numbers("values", values)
+    edge = np.partition(lowest, k - 1)[k - 1]
+    slack = 1e-12 * float(np.abs(lowest[np.isfinite(lowest)]).max(initial=1.0))
+    level = (lowest == edge) | ((lowest >= edge - slack) & (lowest <= edge + slack))
+    below = (lowest < edge) & ~level
+    return np.where(below, 1.0, np.where(level, (k - below.sum()) / level.sum(), 0.0))
+
+
 def consistent(values_by_run: ArrayLike, k: int | float, side: str = "top") -> float:
     """Share of the k players with the highest (lowest) values that every run agrees on (paper, Fig. top-k).
+
+    Equal values are put in order by chance, anew in each run: the share is its expectation.
 
     Parameters
     ----------
@@ -60,9 +79,8 @@ def consistent(values_by_run: ArrayLike, k: int | float, side: str = "top") -> f
     whole = isinstance(k, (int, np.integer, float)) and not isinstance(k, bool) and k == int(k)
     if not whole or not 1 <= k <= n:
         raise InvalidInput(f"`k` must be a whole number from 1 to {n}, or a share strictly between 0 and 1; got {k!r}. Try 0.1.")
-    order = np.argsort(-runs if side == "top" else runs, axis=1, kind="stable")[:, : int(k)]
-    times = np.bincount(order.ravel(), minlength=n)
-    return float(np.count_nonzero(times == len(runs)) / k)
+    inside = np.stack([among_lowest(-run if side == "top" else run, int(k)) for run in runs])
+    return float(inside.prod(axis=0).sum() / k)
 
 
 def _numbers(name: str, values: ArrayLike) -> FloatArray:

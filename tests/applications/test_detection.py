@@ -1,4 +1,4 @@
-from itertools import product
+from itertools import permutations, product
 
 import numpy as np
 import pytest
@@ -129,10 +129,25 @@ def test_scores_equal_scikit_learns(rng):
         found = np.isin(np.arange(n), mislabels(estimate, fraction=0.3))
         expected = [score(truth, found) for score in (f1_score, precision_score, recall_score)] + [roc_auc_score(truth, -values)]
         for wrong in (truth, np.flatnonzero(truth), np.flatnonzero(truth).tolist()):
-            scores = detection_scores(estimate, wrong, fraction=0.3)
+            scores = detection_scores(estimate, wrong, flagged=found)
             np.testing.assert_allclose([scores.f1, scores.precision, scores.recall, scores.auc], expected)
-            assert scores == detection_scores(estimate, wrong, flagged=found)
-        assert detection_scores(estimate, truth) == detection_scores(estimate, truth, flagged=mislabels(estimate))
+        unequal = estimated(rng.permutation(n).astype(float))
+        for share in (0.1, 0.3):
+            assert detection_scores(unequal, truth, fraction=share) == detection_scores(
+                unequal, truth, flagged=mislabels(unequal, fraction=share)
+            )
+        assert detection_scores(unequal, truth) == detection_scores(unequal, truth, fraction=0.1)
+
+
+def test_equal_values_at_the_edge_score_the_mean_over_all_orders_of_the_rows():
+    values, truth = np.array([0.0, 1.0, 1.0, 1.0, 2.0]), np.array([True, True, False, False, False])
+    for fraction in (0.2, 0.4, 0.6, 0.8):
+        found = detection_scores(estimated(values), truth, fraction=fraction)
+        orders = [list(order) for order in permutations(range(5))]
+        flags = [np.isin(np.arange(5), mislabels(estimated(values[order]), fraction=fraction)) for order in orders]
+        for name, score in (("f1", f1_score), ("precision", precision_score), ("recall", recall_score)):
+            expected = np.mean([score(truth[order], flagged) for order, flagged in zip(orders, flags, strict=True)])
+            assert getattr(found, name) == pytest.approx(expected)
 
 
 def test_perfect_reversed_and_constant_values():

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from databanzhaf.applications.checks import check_estimate
 from databanzhaf.errors import InvalidInput, check_between
+from databanzhaf.ranking import among_lowest
 from databanzhaf.types import BoolArray, Estimate, FloatArray, IntArray
 
 FRACTION = 0.1
@@ -149,7 +150,8 @@ def detection_scores(
     truth : bool array (n,), or player numbers
         Who is in truth wrong.
     flagged : bool array (n,), or player numbers, optional
-        By default ``mislabels(estimate, fraction=fraction)``.
+        By default the `fraction` with the lowest values; where equal values lie at its edge, who of them is in is left to chance, and the
+        scores are expectations, so that they do not depend on the order of the rows.
     fraction : float, optional
         By default 0.1.
 
@@ -164,8 +166,11 @@ def detection_scores(
     wrong = _members("truth", truth, n)
     if flagged is not None and fraction is not None:
         raise InvalidInput("`flagged` and `fraction` both say who is flagged; got both. Leave one of them out.")
-    found = _members("flagged", mislabels(estimate, fraction=fraction) if flagged is None else flagged, n)
-    hits, n_wrong, n_found = int((wrong & found).sum()), int(wrong.sum()), int(found.sum())
+    if flagged is None:
+        found = among_lowest(estimate.values, len(mislabels(estimate, fraction=fraction)))
+    else:
+        found = _members("flagged", flagged, n).astype(np.float64)
+    hits, n_wrong, n_found = float(found[wrong].sum()), int(wrong.sum()), round(float(found.sum()))
     # Mann & Whitney: the ranks of the right ones count how many wrong ones each has below it.
     n_right = n - n_wrong
     below = float(rankdata(estimate.values)[~wrong].sum()) - n_right * (n_right + 1) / 2

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -79,9 +78,8 @@ def run(setting: Setting) -> Outcome:
 def f1_scores(valued: Valued, setting: Setting) -> dict[str, list[float]]:
     wrong = valued.draw.flipped
     found = {column: [f1(one, wrong) for one in valued.vectors(column)] for column in valued.values}
-    some = next(iter(valued.values.values()))
     simple = baselines.scores(valued.draw, setting)
-    return {**found, **{name: [f1(replace(some, values=scores), wrong)] for name, scores in simple.items()}}
+    return {**found, **{name: [f1(values13.as_estimate(scores, name), wrong)] for name, scores in simple.items()}}
 
 
 def f1(estimate: db.Estimate, wrong: Any) -> float:

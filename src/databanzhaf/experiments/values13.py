@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 import databanzhaf as db
 from databanzhaf.experiments import protocol
@@ -38,13 +39,20 @@ class Valued:
     """Value vectors of one draw: for each column five, (5, n), one for each training."""
 
     draw: Draw
-    values: dict[str, db.Estimate]
+    values: dict[str, NDArray[np.float64]]
     coalitions: dict[str, int]
+    seconds: float
+    hardware: str
 
     def vectors(self, column: str) -> list[db.Estimate]:
         """The estimate of each training alone."""
-        found = self.values[column]
-        return [replace(found, values=values) for values in found.values_by_repeat]
+        return [as_estimate(values, column) for values in self.values[column]]
+
+
+def as_estimate(values: NDArray[np.float64], column: str) -> db.Estimate:
+    """Numbers of one column as an estimate, of unknown error."""
+    unknown = np.full(len(values), np.nan)
+    return db.Estimate(values, unknown, unknown, values[None], 0, column, column, None)
 
 
 def datasets(setting: Setting) -> tuple[str, ...]:
@@ -60,9 +68,26 @@ def draws(setting: Setting, name: str) -> range:
 
 
 def value_draw(name: str, number: int, setting: Setting) -> Valued:
-    """Values of one draw by all columns; from the ledgers, as far as they are there."""
+    """Values of one draw by all columns. They are kept in a file beside the ledgers, for both tables and for whatever is asked later."""
     data = protocol.draw(name, number, setting)
     scale = _scale(name, number, setting)
+    path = setting.ledger("values", name, f"draw{number}", f"{scale:g}", setting.seed).with_suffix(".npz")
+    if not path.is_file():
+        start = time.perf_counter()
+        values, coalitions = _evaluate(name, number, setting, data, scale)
+        about = {"coalitions": coalitions, "seconds": round(time.perf_counter() - start, 1), "hardware": hardware(setting)}
+        temporary = path.with_name(f".{path.name}")
+        arrays: dict[str, Any] = {f"values_{column}": found for column, found in values.items()}
+        np.savez_compressed(temporary, about=json.dumps(about), **arrays)
+        temporary.replace(path)
+    with np.load(path) as kept:
+        about = json.loads(str(kept["about"]))
+        values = {column: kept[f"values_{column}"] for column in about["coalitions"]}
+    return Valued(data, values, **about)
+
+
+def _evaluate(name: str, number: int, setting: Setting, data: Draw, scale: float) -> tuple[dict[str, NDArray[np.float64]], dict[str, int]]:
+    """Values by all columns, and how many coalitions each took; from the ledgers, as far as they are there."""
     n = len(data.y)
     count = max(n, round(scale * COALITIONS))
     fewer = max(200, round(min(scale, FURTHER) * COALITIONS / (1 if number == 0 else 5)))
@@ -70,7 +95,7 @@ def value_draw(name: str, number: int, setting: Setting) -> Valued:
     # Code is compiled for long runs only: it takes longer than a short one.
     compiles = setting.on_gpu and (count >= 50_000 or name in protocol.IMAGES)
     game = protocol.network(dataset, name, setting, compiles=compiles)
-    values: dict[str, db.Estimate] = {}
+    values: dict[str, NDArray[np.float64]] = {}
     used: dict[str, int] = {}
 
     def go(column: str, game: Any, notion: Any, budget: int, estimator: str) -> None:
@@ -80,7 +105,7 @@ def value_draw(name: str, number: int, setting: Setting) -> Valued:
         repeats = min(REPEATS, LENET_LOO) if estimator == "leave_one_out" and name in protocol.LENET else REPEATS
         found = db.value(game, notion, estimator=estimator, budget=budget, repeats=repeats, seed=setting.seed + number, ledger=path)
         used[column] = found.n_evaluations // repeats
-        values[column] = found
+        values[column] = found.values_by_repeat
 
     for column, notion in NOTIONS.items():
         estimator = {"banzhaf": "reuse", "loo": "leave_one_out"}.get(column, "permutation")
@@ -99,7 +124,7 @@ def value_draw(name: str, number: int, setting: Setting) -> Valued:
         go("banzhaf_plain", plain, db.Banzhaf(), fewer, "reuse")
         for p in WEIGHTED:
             go(f"weighted_{p}", game, db.WeightedBanzhaf(p), fewer, "reuse")
-    return Valued(data, values, used)
+    return values, used
 
 
 def paper_table(file: str) -> pd.DataFrame:
@@ -123,13 +148,12 @@ def collect(experiment: str, setting: Setting, score: Any) -> pd.DataFrame:
                 "scores", experiment, name, f"draw{number}", f"{_scale(name, number, setting):g}", setting.seed
             ).with_suffix(".json")
             if not path.is_file():
-                start = time.perf_counter()
                 valued = value_draw(name, number, setting)
                 made = {
-                    "hardware": hardware(setting),
+                    "hardware": valued.hardware,
                     "scores": {column: [float(one) for one in scores] for column, scores in score(valued).items()},
                     "coalitions": valued.coalitions,
-                    "seconds": round(time.perf_counter() - start, 1),
+                    "seconds": valued.seconds,
                 }
                 replace_text(path, json.dumps(made) + "\n")
             kept = json.loads(path.read_text(encoding="utf-8"))

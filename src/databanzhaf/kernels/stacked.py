@@ -19,7 +19,7 @@ from torch.func import functional_call, grad, vmap
 from databanzhaf.errors import InvalidInput
 from databanzhaf.kernels.recipe import DROPOUT, INITIAL, LOG_FLOOR, ORDER, ROW_BITS, SMOOTHING, Recipe, Rows, Trained
 from databanzhaf.kernels.torch_chance import GOLDEN, fold, gaussian, mix, shift, unit
-from databanzhaf.kernels.torch_layers import Program, UnfoldedConv2d
+from databanzhaf.kernels.torch_layers import Program, written_bytes
 from databanzhaf.types import BoolArray, KeyArray
 
 Stack = dict[str, Tensor]
@@ -176,23 +176,7 @@ class Trainer:
     def _bytes_per_model(self) -> float:
         """Parameters, gradients, moments and copies; what a training step keeps, and what scoring a slice writes."""
         held = sum(p.numel() for p in self.module.parameters()) * 4 * 8
-        return held + 3 * self._step_bytes + 2 * self._written(next(self._slices(self.X_val, self.y_val))[0])
-
-    def _written(self, rows: Tensor) -> int:
-        """Bytes that the layers write for some rows of one model."""
-        written = 0
-
-        def count(layer: nn.Module, _: Any, output: Any) -> None:
-            nonlocal written
-            patches = layer.patch_cells(output) if isinstance(layer, UnfoldedConv2d) else 0
-            written += 4 * (output.numel() + patches) if isinstance(output, Tensor) else 0
-
-        hooks = [layer.register_forward_hook(count) for layer in self.module.modules()]
-        with torch.no_grad():
-            self.module.eval()(rows)
-        for hook in hooks:
-            hook.remove()
-        return written
+        return held + 3 * self._step_bytes + 2 * written_bytes(self.module, next(self._slices(self.X_val, self.y_val))[0])
 
     def _outputs(self) -> int:
         return self.recipe.sizes[-1]
@@ -253,7 +237,7 @@ class Trainer:
     @cached_property
     def _step_bytes(self) -> int:
         """Bytes that the layers write for one batch of one model."""
-        return self._written(self.X[: min(self.recipe.batch_size or len(self.X), len(self.X))])
+        return written_bytes(self.module, self.X[: min(self.recipe.batch_size or len(self.X), len(self.X))])
 
     def _initial(self, keys: Tensor) -> Stack:
         template = dict(self.module.named_parameters())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -61,6 +62,23 @@ class UnfoldedConv2d(nn.Module):
     def patch_cells(self, out: Tensor) -> int:
         """Numbers in the unfolded patches behind an output."""
         return out.numel() // len(self.weight) * self.weight[0].numel()
+
+
+def written_bytes(module: nn.Module, rows: Tensor) -> int:
+    """Bytes that the layers write for some rows of one model."""
+    written = 0
+
+    def count(layer: nn.Module, _: Any, output: Any) -> None:
+        nonlocal written
+        patches = layer.patch_cells(output) if isinstance(layer, UnfoldedConv2d) else 0
+        written += 4 * (output.numel() + patches) if isinstance(output, Tensor) else 0
+
+    hooks = [layer.register_forward_hook(count) for layer in module.modules()]
+    with torch.no_grad():
+        module.eval()(rows)
+    for hook in hooks:
+        hook.remove()
+    return written
 
 
 @dataclass(frozen=True)

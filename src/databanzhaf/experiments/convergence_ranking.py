@@ -26,7 +26,7 @@ def run(setting: Setting) -> Outcome:
     total = 4 * step if setting.small else max(3 * STEP, round(min(setting.scale, 10 * setting.image_scale) * SAMPLES / STEP) * STEP)
     data = protocol.draw("mnist", 0, setting, rows=rows, flipped=0.0)
     how: dict[str, Any] = {"batch_size": 32, "learning_rate": 1e-3, "epochs": 30, "score": "accuracy", "device": setting.device}
-    game = db.games.Module(protocol.lenet, data.judged_by_validation(), **how)
+    game = db.games.Module(protocol.lenet, data.judged_by_images(setting), **how)
     counts = np.arange(step, total + 1, step)
     found = []
     for name, (notion, estimator, _) in ESTIMATORS.items():
@@ -56,7 +56,7 @@ def run(setting: Setting) -> Outcome:
                 if setting.small
                 else ()
             ),
-            "The text gives no number of epochs; 30 here, as for LeNet elsewhere. It judges by a test set of unknown size; 200 validation images here.",
+            f"The text gives no number of epochs; 30 here, as for LeNet elsewhere. It judges by a test set of unknown size; {protocol.VALIDATION if setting.small else protocol.TEST:,} images here.",
             "A high index also comes from samples that are shared: pure noise gives sqrt(m / (m + step)). Simple Monte Carlo needs a pair of coalitions for each image in turn, so that few samples leave images without a value.",
         ),
         (

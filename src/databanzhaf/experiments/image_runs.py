@@ -52,7 +52,7 @@ def value_images(setting: Setting) -> Images:
     n = rows(setting)
     data = protocol.draw("cifar10_images", 0, setting, rows=n)
     how: dict[str, Any] = {"batch_size": 32, "learning_rate": 1e-3, "epochs": EPOCHS, "score": "accuracy", "device": setting.device}
-    game = db.games.Module(protocol.small_cnn, data.judged_by_validation(), **how)
+    game = db.games.Module(protocol.small_cnn, data.judged_by_images(setting), **how)
     scale = min(setting.scale, setting.image_scale)
     count = 80 if setting.small else max(200, round(scale * SAMPLES))
     values, used = {}, {}
@@ -81,7 +81,7 @@ def differs(setting: Setting) -> tuple[str, ...]:
     )
     return (
         *small,
-        f"The text gives no number of epochs ({EPOCHS} here) and no size of the validation set ({protocol.VALIDATION} here).",
+        f"The text gives no number of epochs ({EPOCHS} here) and no size of the held-out set ({protocol.VALIDATION if setting.small else protocol.TEST:,} here).",
         "The paper takes 50,000 samples for each notion; the line `samples` says how many were taken here. With few samples Banzhaf and Shapley values also differ by what was sampled, but every "
         "run sees the same coalitions: between runs only the training differs.",
     )

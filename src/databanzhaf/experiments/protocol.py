@@ -41,6 +41,10 @@ class Draw:
     def judged_by_test(self) -> db.Dataset:
         return db.Dataset(self.X, self.y, self.X_test, self.y_test)
 
+    def judged_by_images(self, setting: Setting) -> db.Dataset:
+        """By all 2,000 test images, where one model's luck on each of a few would drown its utility; a trial takes the few."""
+        return self.judged_by_validation() if setting.small else self.judged_by_test()
+
 
 def draw(name: str, number: int, setting: Setting, *, rows: int | None = None, flipped: float = FLIPPED) -> Draw:
     """Draw `number` of a dataset: classes balanced without replacement, no row on two sides of a split; a pure function of its arguments."""

@@ -55,9 +55,13 @@ def test_an_experiment_writes_a_page_a_figure_and_a_table(name, setting, monkeyp
 
 
 def test_the_summary_counts_what_holds_what_does_not_and_what_cannot_be_told(tmp_path):
-    claims = [{"claim": f"c{i}", "paper": "", "ours": "", "holds": holds} for i, holds in enumerate([True, True, True, False, None, None])]
+    verdicts = [True, True, True, False, None, None]
+    claims = [{"claim": f"c{i}", "paper": "", "ours": "", "holds": holds, "asked_by_paper": True} for i, holds in enumerate(verdicts)]
+    claims += [{"claim": "q", "paper": "", "ours": "", "holds": False, "asked_by_paper": False}]
     (tmp_path / "margins.claims.json").write_text(json.dumps({"title": "t", "scale": 1, "claims": claims}))
-    assert "Of 6 claims 3 hold here, 1 do not, and 2 cannot be told" in summarise(tmp_path).read_text()
+    text = summarise(tmp_path).read_text()
+    assert "Of 6 claims 3 hold here, 1 do not, and 2 cannot be told" in text
+    assert text.index("| c5 |") < text.index("## Questions that the paper does not ask") < text.index("| q |")
 
 
 def test_margins_are_the_closed_forms(setting):
@@ -138,7 +142,7 @@ def test_agreement_rises_with_the_repeats():
     db.value(game, budget=400, repeats=70, estimator="reuse", ledger=ledger)
     utilities = ledger.utilities()
     evaluations = db.Evaluations(db.designs.Coin(20, 0), np.arange(400), utilities, True, None)
-    rows = stability_runs.agreement(evaluations, "banzhaf", 50, (1, 20))
+    rows = stability_runs.agreement((evaluations, evaluations), "banzhaf", 50, (1, 20))
     assert rows[0]["spearman"] < rows[1]["spearman"] <= 1
     values = [
         db.estimate(

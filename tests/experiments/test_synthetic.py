@@ -79,7 +79,8 @@ def test_the_two_tables_share_their_runs_and_an_interrupted_one_goes_on(setting,
     asked[:] = [0] * 41
     reproduce("weighted_training", table)
     trainings = sum(asked)
-    assert trainings == 2 * (11 * 2 + 2) * 5  # two draws; 11 columns and uniform, two vectors each; five networks: no valuation anew
+    # Two draws; 11 columns, uniform, and two with whole epochs, two vectors each; five networks: no valuation anew.
+    assert trainings == 2 * (11 + 1 + 2) * 2 * 5
     scores = json.loads(next((setting.out / "ledgers").glob("scores-mislabel_detection-pol-draw0*.json")).read_text())["scores"]
     assert all(0 <= one <= 1 for column in scores.values() for one in column)
     assert np.mean(scores["cv_logistic"]) > 0.5  # the classes lie far apart: flipped rows are easily found

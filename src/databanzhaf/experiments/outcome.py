@@ -18,12 +18,13 @@ from databanzhaf.experiments.setting import Setting
 
 @dataclass(frozen=True)
 class Claim:
-    """A claim of the paper, its number, ours, and whether ours bears it out (None: this run cannot tell)."""
+    """A claim of the paper, its number, ours, and whether ours bears it out (None: this run cannot tell); or a question that it does not ask."""
 
     claim: str
     paper: str
     ours: str
     holds: bool | None
+    asked_by_paper: bool = True
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,8 +105,9 @@ def _page(name: str, outcome: Outcome, setting: Setting, seconds: float) -> str:
         as_markdown(shown),
         f"All numbers: [{name}.csv]({name}.csv); the figure as [SVG]({name}.svg).",
     ]
-    if outcome.claims:
-        parts += ["## The paper's claims", as_markdown(claims_table(outcome.claims))]
+    for title, by_paper in (("The paper's claims", True), ("Questions that the paper does not ask", False)):
+        if some := [claim for claim in outcome.claims if claim.asked_by_paper == by_paper]:
+            parts += [f"## {title}", as_markdown(claims_table(some))]
     parts += ["## How it was run", "\n".join(f"- {key}: {value}" for key, value in facts.items())]
     parts += ["\n".join(f"- data: {line}" for line in outcome.data)] if outcome.data else []
     if outcome.differs:
@@ -113,7 +115,7 @@ def _page(name: str, outcome: Outcome, setting: Setting, seconds: float) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def claims_table(claims: tuple[Claim, ...]) -> pd.DataFrame:
+def claims_table(claims: list[Claim]) -> pd.DataFrame:
     def told(holds: bool | None) -> str:
         return "cannot tell" if holds is None else "yes" if holds else "no"
 

@@ -18,6 +18,7 @@ IMAGES: Final = (*LENET, "cifar10")
 ROWS: Final = {"phoneme": 500, "click": 1000, "mnist": 2000, "fmnist": 2000, "cifar10": 2000}
 LARGE_BATCH: Final = ("creditcard", "apsfail", "click", "cpu")
 VALIDATION, TEST, FLIPPED = 200, 2000, 0.1
+FURTHEST = 50.0  # standard deviations
 # The paper's CIFAR10 features come from ResNet18; these stand in for them.
 CIFAR_FEATURES = "cifar10_catdog_32px"
 
@@ -63,8 +64,11 @@ def draw(name: str, number: int, setting: Setting, *, rows: int | None = None, f
     X, X_val, X_test = (_numbers(part, name) for part in (source.X[train], source.X[held], X_test))
     if name not in (*LENET, "cifar10_images"):
         center, spread = X.mean(axis=0), X.std(axis=0)
-        spread[spread == 0] = 1
-        X, X_val, X_test = ((part - center) / spread for part in (X, X_val, X_test))
+        # A column that is constant in training has no scale: it says nothing. What lies further out than any row that was trained on is cut.
+        seen = spread > 0
+        X, X_val, X_test = (
+            np.where(seen, np.clip((part - center) / np.where(seen, spread, 1), -FURTHEST, FURTHEST), 0) for part in (X, X_val, X_test)
+        )
     y = labels[train]
     wrong = np.zeros(n, dtype=np.bool_)
     wrong[: round(flipped * n)] = True
@@ -140,4 +144,5 @@ def small_cnn() -> Any:
     )  # fmt: skip
 
 
+CUT = f"Columns that are constant in the training rows are 0 in all rows, and standardised numbers are cut at {FURTHEST:g}: beyond, a row's prediction is the luck of the initial weights."
 BALANCED = "Classes are balanced by leaving rows out. The authors' code oversamples the smaller class before it splits, which puts copies of a row on both sides."

@@ -63,23 +63,31 @@ def reproduce(name: str, setting: Setting) -> Path:
 
 def summarise(out: Path) -> Path:
     """One page with every claim that the experiments in `out` have looked at."""
-    rows, counts = [], {True: 0, False: 0, None: 0}
+    claims: list[list[str]] = []
+    questions: list[list[str]] = []
+    counts = {True: 0, False: 0, None: 0}
     for name in NAMES:
         path = out / f"{name}.claims.json"
         if not path.is_file():
             continue
         found = json.loads(path.read_text(encoding="utf-8"))
         for claim in found["claims"]:
-            counts[claim["holds"]] += 1
             holds = {True: "yes", False: "**no**", None: "cannot tell"}[claim["holds"]]
-            rows.append([claim["claim"], claim["paper"], claim["ours"], holds, f"[{name}]({name}.md) at scale {found['scale']:g}"])
-    table = pd.DataFrame(rows, columns=["claim", "paper", "ours", "holds here", "from"])
+            row = [claim["claim"], claim["paper"], claim["ours"], holds, f"[{name}]({name}.md) at scale {found['scale']:g}"]
+            by_paper = claim.get("asked_by_paper", True)
+            (claims if by_paper else questions).append(row)
+            counts[claim["holds"]] += by_paper
     page = out / "summary.md"
     text = [
         "# The paper's claims, and our numbers",
-        f"Of {len(rows)} claims {counts[True]} hold here, {counts[False]} do not, and {counts[None]} cannot be told from these runs. Each line is written "
+        f"Of {len(claims)} claims {counts[True]} hold here, {counts[False]} do not, and {counts[None]} cannot be told from these runs. Each line is written "
         "by the experiment that it comes from; its page says how it was run and what differs from the paper.",
-        as_markdown(table),
+        as_markdown(pd.DataFrame(claims, columns=["claim", "paper", "ours", "holds here", "from"])),
     ]
+    if questions:
+        text += [
+            "## Questions that the paper does not ask",
+            as_markdown(pd.DataFrame(questions, columns=["question", "paper", "ours", "yes or no", "from"])),
+        ]
     replace_text(page, "\n\n".join(text) + "\n")
     return page

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 import databanzhaf as db
 from databanzhaf.experiments import protocol
 from databanzhaf.experiments.notions import LABELS, NOTIONS
-from databanzhaf.experiments.outcome import hardware, replace_text
+from databanzhaf.experiments.outcome import Claim, hardware, replace_text
 from databanzhaf.experiments.protocol import Draw
 from databanzhaf.experiments.setting import Setting
 
@@ -135,11 +135,11 @@ def paper_table(file: str) -> pd.DataFrame:
         return pd.read_csv(stream)
 
 
-def collect(experiment: str, setting: Setting, score: Any) -> pd.DataFrame:
+def collect(experiment: str, setting: Setting, score: Any, rule: int) -> pd.DataFrame:
     """Score every column of every draw: `score(valued)` gives {column: scores of the five trainings}.
 
     The scores of a draw are kept in a small file beside the ledgers, with the hardware that made them, so that a table can be made in
-    parts, and on several machines.
+    parts, and on several machines. `rule` is the version of the score: those by another are computed anew.
     """
     rows = []
     for name in datasets(setting):
@@ -147,16 +147,17 @@ def collect(experiment: str, setting: Setting, score: Any) -> pd.DataFrame:
             path = setting.ledger(
                 "scores", experiment, name, f"draw{number}", f"{_scale(name, number, setting):g}", setting.seed
             ).with_suffix(".json")
-            if not path.is_file():
+            kept = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+            if kept.get("rule") != rule:
                 valued = value_draw(name, number, setting)
-                made = {
+                kept = {
+                    "rule": rule,
                     "hardware": valued.hardware,
                     "scores": {column: [float(one) for one in scores] for column, scores in score(valued).items()},
                     "coalitions": valued.coalitions,
                     "seconds": valued.seconds,
                 }
-                replace_text(path, json.dumps(made) + "\n")
-            kept = json.loads(path.read_text(encoding="utf-8"))
+                replace_text(path, json.dumps(kept) + "\n")
             for column, scores in kept["scores"].items():
                 rows.append(
                     {
@@ -219,7 +220,41 @@ def _with_error(mean: float, error: float, mark: str = "") -> str:
     return f"{mean:.3f}{spread}"
 
 
-def best_of(table: pd.DataFrame, columns: list[str]) -> pd.Series[Any]:
-    """Which of the columns is best on each dataset, by the mean over all draws."""
-    means = table[table["method"].isin(columns)].groupby(["dataset", "method"])["mean"].mean().unstack()
-    return means.idxmax(axis=1)
+def means_of(table: pd.DataFrame) -> pd.DataFrame:
+    """Mean over the draws: a line for each dataset, a column for each method."""
+    return table.groupby(["dataset", "method"])["mean"].mean().unstack()
+
+
+def wins(means: pd.DataFrame, columns: list[str]) -> pd.Series[Any]:
+    """On how many datasets each column is best, most first; where two are equally good, nobody is."""
+    some = means[columns]
+    alone = some.eq(some.max(axis=1), axis=0).sum(axis=1) == 1
+    return some[alone].idxmax(axis=1).value_counts().reindex(columns, fill_value=0).sort_values(ascending=False, kind="stable")
+
+
+def overall_claims(what: str, means: pd.DataFrame, paper: pd.DataFrame, columns: list[str]) -> tuple[Claim, Claim]:
+    """Whether Banzhaf is best most often, and best on average; the paper's numbers are those of the same datasets."""
+    theirs = paper.pivot(index="dataset", columns="method", values="mean").reindex(means.index).dropna(how="all")
+    ours, known = wins(means, columns), [column for column in columns if column in theirs and theirs[column].notna().all()]
+    papers = wins(theirs, [column for column in columns if column in theirs])
+
+    def told(counts: pd.Series[Any]) -> str:
+        return ", ".join(f"{NAMES.get(str(name), name)} {count}" for name, count in counts.items() if count)
+
+    def average(of: pd.DataFrame, names: list[str]) -> str:
+        return ", ".join(f"{NAMES.get(str(name), name)} {mean:.3f}" for name, mean in of[names].mean().sort_values(ascending=False).items())
+
+    return (
+        Claim(
+            f"{what}: Data Banzhaf is best on the most datasets",
+            f"of {len(theirs)}: {told(papers)}",
+            f"of {len(means)}: {told(ours)}",
+            bool(ours["banzhaf"] > ours.drop("banzhaf").max()),
+        ),
+        Claim(
+            f"{what}: Data Banzhaf is best overall (mean over the datasets)",
+            average(theirs, known),
+            average(means, columns),
+            bool(means[columns].mean().idxmax() == "banzhaf"),
+        ),
+    )

@@ -153,6 +153,48 @@ def test_agreement_rises_with_the_repeats():
     assert rows[1]["spearman"] == pytest.approx(spearmanr(*values).statistic)
 
 
+def test_halves_share_no_coalition_but_those_that_a_design_must_have():
+    def evaluations(design, m):
+        return db.Evaluations(design, np.arange(m), np.zeros((m, 3)), True, None)
+
+    first, second = stability_runs.halves(evaluations(db.designs.Coin(6, 0), 11))
+    assert sorted([*first.indices, *second.indices]) == list(range(11))
+    first, second = stability_runs.halves(evaluations(db.designs.Permutation(6, 0), 21))
+    assert (first.indices.tolist(), second.indices.tolist()) == (list(range(7)), list(range(7, 21)))  # permutations are not cut
+    first, second = stability_runs.halves(evaluations(db.designs.Anchored(6, 0), 10))
+    assert set(first.indices) & set(second.indices) == {0, 1}
+    assert set(first.indices) | set(second.indices) == set(range(10))
+    assert stability_runs.halves(evaluations(db.designs.Permutation(6, 0), 7)) is None
+    assert stability_runs.halves(evaluations(db.designs.LeaveOneOut(6), 7)) is None
+    assert np.isnan(stability_runs.agreement(None, "loo", 3, (1,))[0]["spearman"])
+
+
+def test_pure_noise_agrees_with_the_same_coalitions_and_not_with_others():
+    game = db.games.Function(30, lambda coalitions: np.random.default_rng(5).normal(size=len(coalitions)), call_size=600)
+    ledger = db.Ledger()
+    db.value(game, budget=600, estimator="reuse", ledger=ledger)
+    utilities = np.tile(ledger.utilities(), (1, 4))  # no training noise: only the sample decides
+    whole = db.Evaluations(db.designs.Coin(30, 0), np.arange(600), utilities, True, None)
+    assert stability_runs.agreement((whole, whole), "banzhaf", 2, (1,))[0]["spearman"] == pytest.approx(1)
+    assert abs(stability_runs.agreement(stability_runs.halves(whole), "banzhaf", 2, (1,))[0]["spearman"]) < 0.5
+
+
+def test_claims_over_all_datasets_count_wins_and_means():
+    columns = ["banzhaf", "shapley", "loo"]
+    means = pd.DataFrame({"banzhaf": [0.9, 0.5, 0.7], "shapley": [0.8, 0.5, 0.6], "loo": [0.1, 0.1, 0.65]}, index=["pol", "wind", "cpu"])
+    assert values13.wins(means, columns).to_dict() == {"banzhaf": 2, "shapley": 0, "loo": 0}  # on wind two are equally good
+    paper = values13.paper_table("paper_mislabel_f1.csv")
+    most, overall = values13.overall_claims("Finding", means, paper, columns)
+    assert (most.ours, most.holds) == ("of 3: Banzhaf 2", True)
+    assert (overall.ours, overall.holds) == ("Banzhaf 0.700, Shapley 0.633, LOO 0.283", True)
+    # From the paper's table by hand: Banzhaf .470, .360, .350; Shapley .440, .570, .460; LOO .097, .073, .107.
+    assert most.paper == "of 3: Shapley 2, Banzhaf 1"
+    assert overall.paper == "Shapley 0.490, Banzhaf 0.393, LOO 0.092"
+    assert not values13.overall_claims(
+        "Finding", means[["shapley", "banzhaf", "loo"]].rename(columns={"shapley": "banzhaf", "banzhaf": "shapley"}), paper, columns
+    )[1].holds
+
+
 def test_the_papers_tables_come_along():
     for file, methods in (("paper_mislabel_f1.csv", 7), ("paper_weighted_accuracy.csv", 8)):
         table = values13.paper_table(file)

@@ -1,6 +1,7 @@
 """The experiments that need data, at a tiny scale, on made-up data of the same form."""
 
 import json
+import zlib
 
 import numpy as np
 import pytest
@@ -86,6 +87,33 @@ def test_the_two_tables_share_their_runs_and_an_interrupted_one_goes_on(setting,
     assert np.mean(scores["cv_logistic"]) > 0.5  # the classes lie far apart: flipped rows are easily found
     assert "first draw" in page
     assert "all draws" in page
+
+
+def test_scores_by_another_rule_are_computed_anew(setting, monkeypatch):
+    monkeypatch.setattr(values13, "REPEATS", 2)
+    table = Setting(scale=setting.scale, device="cpu", out=setting.out, datasets=("pol",))
+
+    def scored(rule, number):
+        return values13.collect("trial", table, lambda valued: {"banzhaf": [number]}, rule)["mean"].tolist()
+
+    assert scored(1, 0.25) == [0.25]
+    assert scored(1, 0.5) == [0.25]
+    assert scored(2, 0.5) == [0.5]
+
+
+def test_columns_without_a_scale_are_zero_and_far_numbers_are_cut(setting):
+    y = np.arange(3000) % 2
+    X = np.random.default_rng(1).normal(size=(3000, 3))
+    rng = np.random.default_rng([0, 0, zlib.crc32(b"pol")])
+    train, held, test = protocol._balanced(y, (200, protocol.VALIDATION, protocol.TEST), rng)
+    X[:, 2] = 1e7 * ~np.isin(np.arange(3000), train)  # constant in the training rows
+    X[held[0], 1], X[test[0], 1] = 1e9, -1e9
+    np.savez(setting.out.parent / "data" / "pol.npz", X=X, y=y)
+    drawn = protocol.draw("pol", 0, setting)
+    assert not any(part[:, 2].any() for part in (drawn.X, drawn.X_val, drawn.X_test))
+    assert (drawn.X_val[0, 1], drawn.X_test[0, 1]) == (50, -50)
+    scaled = (X[train, 0] - X[train, 0].mean()) / X[train, 0].std()
+    np.testing.assert_allclose(drawn.X[:, 0], scaled, atol=1e-6)
 
 
 def test_values_by_columns_are_those_of_direct_calls(setting, monkeypatch):

@@ -30,7 +30,7 @@ def one_sentence(stopped: str = "Stopped before the first evaluation; nothing wa
 
 
 @contextmanager
-def terminated_like_interrupted() -> Iterator[None]:
+def terminated_like_interrupted(stopped: str) -> Iterator[None]:
     """SIGTERM raises KeyboardInterrupt, as Ctrl-C does, so that what is open is closed; the exit code tells them apart."""
     asked = False
 
@@ -44,6 +44,7 @@ def terminated_like_interrupted() -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         if asked:
+            typer.echo(stopped, err=True)
             raise typer.Exit(TERMINATED) from None
         raise
     finally:

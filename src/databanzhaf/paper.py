@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -22,7 +23,8 @@ def reproduce(
     show: Annotated[bool, typer.Option("--list", help="Name the experiments.")] = False,
 ) -> None:
     """Run the paper's experiments again: a page, a figure and a CSV for each. The same command goes on where it stopped."""
-    with one_sentence("Stopped; what was evaluated is kept. The same command goes on."), terminated_like_interrupted():
+    stopped = "Stopped. Networks that were trained are kept; the same command goes on."
+    with one_sentence(stopped), terminated_like_interrupted(stopped):
         from databanzhaf.errors import InvalidInput
         from databanzhaf.experiments import NAMES, Setting, summarise
         from databanzhaf.experiments import reproduce as run
@@ -32,8 +34,20 @@ def reproduce(
             for each, what in NAMES.items():
                 typer.echo(f"{each:<{width}}  {what}")
             return
-        chosen = None if datasets is None else tuple(part.strip() for part in datasets.split(","))
-        setting = Setting(scale=scale, device=device, datasets=chosen, out=out, draws=draws, seed=seed, image_scale=image_scale)
+        name = name.strip().lower()
+        chosen = None if datasets is None else tuple(part.strip().lower() for part in datasets.split(",") if part.strip())
+        if chosen == ():
+            raise InvalidInput(f"`--datasets` must name some, with commas between them; got {datasets!r}. Leave it out for all.")
+        setting = Setting(
+            scale=scale,
+            device=device,
+            datasets=chosen,
+            out=out,
+            draws=draws,
+            seed=seed,
+            image_scale=image_scale,
+            progress=sys.stderr.isatty(),
+        )
         if name == "all" and chosen is not None:
             raise InvalidInput("`--datasets` belongs to one experiment; got all. Name the experiment, or leave it out.")
         for each in NAMES if name == "all" else [name]:

@@ -9,7 +9,7 @@ import torch
 
 import databanzhaf as db
 from databanzhaf import loop
-from databanzhaf.experiments import Setting, image_runs, protocol, reproduce, stability_runs, values13
+from databanzhaf.experiments import Setting, image_runs, kept, outcome, protocol, reproduce, stability_runs, values13
 
 
 @pytest.fixture
@@ -94,11 +94,67 @@ def test_scores_by_another_rule_are_computed_anew(setting, monkeypatch):
     table = Setting(scale=setting.scale, device="cpu", out=setting.out, datasets=("pol",))
 
     def scored(rule, number):
-        return values13.collect("trial", table, lambda valued: {"banzhaf": [number]}, rule)["mean"].tolist()
+        found, work = values13.collect("trial", table, lambda valued: {"banzhaf": [number]}, rule)
+        assert list(work) == [outcome.hardware(table)]
+        return found["mean"].tolist()
 
     assert scored(1, 0.25) == [0.25]
     assert scored(1, 0.5) == [0.25]
     assert scored(2, 0.5) == [0.5]
+    [scores] = (setting.out / "ledgers").glob("scores-trial-*.json")
+    for damaged in ("", "[]", "{", '{"rule": 2}'):
+        scores.write_text(damaged)
+        assert scored(2, 0.75) == [0.75]
+
+
+def test_values_of_other_data_or_in_a_damaged_file_are_computed_anew(setting, monkeypatch):
+    monkeypatch.setattr(values13, "REPEATS", 2)
+    first = values13.value_draw("pol", 0, setting)
+    [path] = (setting.out / "ledgers").glob("values-pol-*.npz")
+    whole = path.read_bytes()
+    for damaged in (b"", whole[:1000], b"nonsense"):
+        path.write_bytes(damaged)
+        np.testing.assert_array_equal(values13.value_draw("pol", 0, setting).values["banzhaf"], first.values["banzhaf"])
+        assert path.read_bytes()[:2] == b"PK"
+    data = setting.out.parent / "data" / "pol.npz"
+    with np.load(data) as parts:
+        X, y = parts["X"], parts["y"]
+    np.savez(data, X=X[::-1], y=y)
+    with pytest.raises(db.LedgerMismatch):  # the ledgers are of the other data
+        values13.value_draw("pol", 0, setting)
+    np.savez(data, X=np.full_like(X, np.nan), y=y)
+    with pytest.raises(db.InvalidInput, match="the dataset pol"):
+        values13.value_draw("pol", 0, setting)
+    np.savez(data, X=X[:100], y=y[:100])
+    with pytest.raises(db.InvalidInput, match="the dataset pol is not the paper's \\(50 further rows"):
+        values13.value_draw("pol", 0, setting)
+
+
+def test_a_ledger_tells_whose_work_it_holds_also_after_a_kill(setting, monkeypatch):
+    game = db.games.Function(6, lambda coalitions: coalitions.sum(axis=1), call_size=4)
+    parts = ("trial",)
+
+    def run(machine, budget):
+        monkeypatch.setattr(kept, "hardware", lambda setting: machine)
+        return kept.value(setting, parts, game, db.Banzhaf(), estimator="reuse", budget=budget)
+
+    def whose():
+        return {machine: count for machine, (count, _) in kept.work(setting, [parts]).items()}
+
+    run("first", 10)
+    run("second", 25)
+    assert whose() == {"first": 10, "second": 15}
+    notes = setting.ledger(*parts).with_suffix(".machines.json")
+    before = notes.read_text()
+    run("third", 30)
+    notes.write_text(before.replace('"last": "second"', '"last": "third"'))  # as kill -9 leaves it: begun, and not noted
+    assert whose() == {"first": 10, "second": 15, "third": 5}
+    notes.write_text("nonsense")
+    assert whose() == {kept.UNKNOWN: 30}
+    assert kept.evaluations(setting, parts, 20, 1).indices.tolist() == list(range(20))  # the ledger has more
+    setting.ledger(*parts).unlink()
+    run("fourth", 7)
+    assert whose() == {"fourth": 7}
 
 
 def test_columns_without_a_scale_are_zero_and_far_numbers_are_cut(setting):

@@ -75,7 +75,7 @@ def run(setting: Setting) -> Outcome:
         ),
         wide.reset_index()[["samples", *ESTIMATORS]],
         data=(f"mnist: {protocol.load('mnist').origin.split(': ', 1)[-1]}",),
-        hardware=kept.machines(setting, [("mnist", rows, estimator) for _, estimator, _ in ESTIMATORS.values()]),
+        hardware=kept.machines(kept.work(setting, [("mnist", rows, estimator) for _, estimator, _ in ESTIMATORS.values()])),
     )
 
 

@@ -67,10 +67,10 @@ def value_images(setting: Setting) -> Images:
         found = kept.value(setting, ("cifar10", n, name), game, notion, estimator=estimator, budget=budget, repeats=repeats)
         values[name] = found.values_by_repeat.reshape(SEEDS, -1, n).mean(axis=1)
         used[name] = found.n_evaluations // SEEDS
-    whole = kept.evaluations(setting, ("cifar10", n, "banzhaf"), SEEDS).before(count)
+    whole = kept.evaluations(setting, ("cifar10", n, "banzhaf"), count, SEEDS)
     early = whole.indices < count // 2
     first, second = (db.estimate(whole.only(part), db.Banzhaf()).values_by_repeat for part in (early, ~early))
-    return Images(data, values, used, (first, second), kept.machines(setting, [("cifar10", n, name) for name in plans]))
+    return Images(data, values, used, (first, second), kept.machines(kept.work(setting, [("cifar10", n, name) for name in plans])))
 
 
 def differs(setting: Setting) -> tuple[str, ...]:

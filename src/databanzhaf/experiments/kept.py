@@ -3,56 +3,74 @@
 from __future__ import annotations
 
 import json
-import time
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 import databanzhaf as db
-from databanzhaf.experiments.outcome import hardware, replace_text
+from databanzhaf.experiments.outcome import hardware, read_json, replace_text
 from databanzhaf.experiments.setting import Setting
+
+# Machine → [trainings, seconds].
+Work = dict[str, list[float]]
+UNKNOWN = "a machine that was not noted"
 
 
 def value(setting: Setting, parts: tuple[object, ...], game: Any, notion: Any, **how: Any) -> db.Estimate:
     """`db.value` with the experiment's seed and the ledger named by `parts`; what is evaluated is noted under this machine's name."""
     path = setting.ledger(*parts)
-    start = time.perf_counter()
     with db.Ledger(path) as ledger:
-        before = ledger.count()
+        _settle(path, ledger, now=hardware(setting))
         try:
-            return db.value(game, notion, seed=setting.seed, ledger=ledger, **how)
+            return db.value(game, notion, ledger=ledger, progress=setting.progress, **{"seed": setting.seed, **how})
         finally:
-            _note(path, hardware(setting), ledger.count() - before, time.perf_counter() - start)
+            _settle(path, ledger, now=hardware(setting))
 
 
-def evaluations(setting: Setting, parts: tuple[object, ...], repeats: int) -> db.Evaluations:
-    """What a ledger holds: the coalitions with all of their first `repeats` repeats."""
+def evaluations(setting: Setting, parts: tuple[object, ...], budget: int, repeats: int) -> db.Evaluations:
+    """What a run of that budget has in a ledger, which may hold a larger one."""
     with db.Ledger(setting.ledger(*parts)) as ledger:
-        utilities = ledger.utilities()[:, :repeats]
-        known = (utilities == utilities).all(axis=1).nonzero()[0]
-        return db.Evaluations(db.designs.restore(ledger.design), known, utilities[known], ledger.stochastic, ledger.players)
+        design = db.designs.restore(ledger.design)
+        utilities = ledger.utilities()[: design.size or budget // design.unit * design.unit, :repeats]
+        known = np.flatnonzero(~np.isnan(utilities).any(axis=1))
+        return db.Evaluations(design, known, utilities[known], ledger.stochastic, ledger.players)
 
 
-def machines(setting: Setting, ledgers: list[tuple[object, ...]]) -> str:
+def work(setting: Setting, ledgers: list[tuple[object, ...]]) -> Work:
     """Which machines evaluated how much, and how long that took."""
-    total: dict[str, list[float]] = {}
+    total: Work = {}
     for parts in ledgers:
-        for machine, (count, seconds) in _noted(_notes(setting.ledger(*parts))).items():
-            known = total.setdefault(machine, [0, 0.0])
-            total[machine] = [known[0] + count, known[1] + seconds]
-    return "; ".join(f"{machine} ({count:,} trainings, {seconds:,.0f} s)" for machine, (count, seconds) in total.items())
+        path = setting.ledger(*parts)
+        if not path.is_file():
+            continue
+        with db.Ledger(path) as ledger:
+            add(total, _settle(path, ledger))
+    return total
 
 
-def _note(path: Path, machine: str, count: int, seconds: float) -> None:
-    if count:
-        noted = _noted(_notes(path))
-        before = noted.get(machine, [0, 0.0])
-        noted[machine] = [before[0] + count, round(before[1] + seconds, 1)]
-        replace_text(_notes(path), json.dumps(noted) + "\n")
+def add(total: Work, more: Work) -> None:
+    for machine, (count, seconds) in more.items():
+        before = total.get(machine, [0, 0.0])
+        total[machine] = [before[0] + count, round(before[1] + seconds, 1)]
 
 
-def _notes(ledger: Path) -> Path:
-    return ledger.with_suffix(".machines.json")
+def machines(total: Work) -> str:
+    """For a page."""
+    return "; ".join(f"{machine} ({count:,.0f} trainings, {seconds:,.0f} s)" for machine, (count, seconds) in total.items())
 
 
-def _noted(path: Path) -> dict[str, Any]:
-    return dict(json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else {}
+def _settle(path: Path, ledger: db.Ledger, now: str | None = None) -> Work:
+    """What is in the ledger and not yet noted was done by the machine that was last at work: so a killed run is noted by the next."""
+    notes = path.with_suffix(".machines.json")
+    found = read_json(notes)
+    count, seconds = ledger.count(), ledger.seconds()
+    done: Work = dict(found.get("work") or {}) if count else {}
+    counted, timed = (sum(part[column] for part in done.values()) for column in (0, 1))
+    if counted > count:  # notes of another ledger
+        done, counted, timed = {}, 0, 0.0
+    if count > counted:
+        add(done, {str(found.get("last") or UNKNOWN): [count - counted, max(0.0, seconds - timed)]})
+    if now is not None or count > counted:
+        replace_text(notes, json.dumps({"work": done, "last": now or found.get("last")}) + "\n")
+    return done

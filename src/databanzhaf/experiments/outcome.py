@@ -15,6 +15,11 @@ import pandas as pd
 import databanzhaf as db
 from databanzhaf.experiments.setting import Setting
 
+# Which experiments an option matters to.
+TABLES = ("weighted_training", "mislabel_detection")
+IMAGES = (*TABLES, "instability", "top_bottom", "convergence_ranking")
+TRAINING = (*IMAGES, "rank_stability", "rank_stability_smoothing")
+
 
 @dataclass(frozen=True)
 class Claim:
@@ -46,16 +51,20 @@ class Outcome:
     size: tuple[float, float] = (9.0, 4.0)
     data: tuple[str, ...] = field(default=())
     hardware: str = ""
+    # How many datasets its claims are about; 0 for those that have none.
+    datasets: int = 0
 
 
 def write(name: str, outcome: Outcome, setting: Setting, seconds: float) -> Path:
     """All files of one experiment; returns the page."""
     out = setting.out
-    outcome.table.to_csv(out / f"{name}.csv", index=False, float_format="%.6g")
+    replace_text(out / f"{name}.csv", outcome.table.to_csv(index=False, float_format="%.6g", lineterminator="\n"))
     _figure(outcome, out / name)
     claims = {
         "title": outcome.title,
         "scale": setting.scale,
+        "seed": setting.seed,
+        "datasets": outcome.datasets,
         "claims": [{**asdict(each), "holds": None if each.holds is None else bool(each.holds)} for each in outcome.claims],
     }
     replace_text(out / f"{name}.claims.json", json.dumps(claims, indent=1, ensure_ascii=False) + "\n")
@@ -71,6 +80,15 @@ def replace_text(path: Path, text: str) -> None:
     temporary.replace(path)
 
 
+def read_json(path: Path) -> dict[str, Any]:
+    """What a small file holds; nothing where it is missing or damaged, since it can be made again."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
 def _figure(outcome: Outcome, stem: Path) -> None:
     import matplotlib as mpl
     from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -80,8 +98,10 @@ def _figure(outcome: Outcome, stem: Path) -> None:
         figure = Figure(figsize=outcome.size, layout="constrained")
         FigureCanvasAgg(figure)
         outcome.draw(figure)
-        figure.savefig(stem.with_suffix(".png"), dpi=120, metadata={"Software": None})
-        figure.savefig(stem.with_suffix(".svg"), metadata={"Date": None, "Creator": None})
+        for suffix, about in ((".png", {"Software": None}), (".svg", {"Date": None, "Creator": None})):
+            temporary = stem.with_name(f".{stem.name}.part{suffix}")
+            figure.savefig(temporary, dpi=120, metadata=about)
+            temporary.replace(stem.with_suffix(suffix))
 
 
 def _page(name: str, outcome: Outcome, setting: Setting, seconds: float) -> str:
@@ -89,11 +109,11 @@ def _page(name: str, outcome: Outcome, setting: Setting, seconds: float) -> str:
     facts = {
         "date": time.strftime("%Y-%m-%d", time.gmtime()),
         "command": f"`{command(name, setting)}`",
-        "scale": f"{setting.scale:g} (1 is the paper's number of coalitions)",
+        "scale": f"{setting.scale:g} asked for (1 is the paper's number of coalitions); the line `samples` says what was taken",
         "seed": str(setting.seed),
         "hardware": outcome.hardware or hardware(setting),
         "samples": outcome.samples,
-        "time": f"{seconds:,.0f} s for this call; evaluations that were there already took theirs before",
+        "time": f"{seconds:,.0f} s for this call" + ("; trainings that were there already took theirs before" if outcome.hardware else ""),
         "databanzhaf": db.__version__,
     }
     parts = [
@@ -125,12 +145,15 @@ def claims_table(claims: list[Claim]) -> pd.DataFrame:
 
 
 def command(name: str, setting: Setting) -> str:
-    words = ["databanzhaf", "reproduce", name, "--scale", f"{setting.scale:g}", "--device", setting.device, "--seed", str(setting.seed)]
+    """The command that makes a page, with the options that matter to it."""
+    words = ["databanzhaf", "reproduce", name, "--scale", f"{setting.scale:g}", "--seed", str(setting.seed)]
+    if name in TRAINING and setting.device != "auto":
+        words += ["--device", setting.device]
     if setting.datasets is not None:
         words += ["--datasets", ",".join(setting.datasets)]
-    if setting.image_scale != Setting.image_scale:
+    if name in IMAGES and setting.image_scale != Setting.image_scale:
         words += ["--image-scale", f"{setting.image_scale:g}"]
-    if setting.draws is not None:
+    if name in TABLES and setting.draws is not None:
         words += ["--draws", str(setting.draws)]
     return " ".join(words)
 

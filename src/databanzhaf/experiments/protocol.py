@@ -50,6 +50,15 @@ class Draw:
 def draw(name: str, number: int, setting: Setting, *, rows: int | None = None, flipped: float = FLIPPED) -> Draw:
     """Draw `number` of a dataset: classes balanced without replacement, no row on two sides of a split; a pure function of its arguments."""
     source = load(name)
+    try:
+        return _drawn(source, name, number, setting, rows, flipped)
+    except (ValueError, TypeError, ArithmeticError, LookupError) as error:
+        if isinstance(error, db.DatabanzhafError):
+            raise
+        raise db.InvalidInput(f"the dataset {name} is not the paper's ({error}). Restore its file.") from error
+
+
+def _drawn(source: Any, name: str, number: int, setting: Setting, rows: int | None, flipped: float) -> Draw:
     rng = np.random.default_rng([setting.seed, number, zlib.crc32(name.encode())])
     n = rows or ROWS.get(name, 200)
     if source.X_test is None:  # a table: one class against the rest, and test rows from what is left
@@ -62,6 +71,8 @@ def draw(name: str, number: int, setting: Setting, *, rows: int | None = None, f
         (test,) = _balanced(source.y_test, (TEST,), rng)
         X_test, y_test = source.X_test[test], np.asarray(source.y_test[test], dtype=np.int64)
     X, X_val, X_test = (_numbers(part, name) for part in (source.X[train], source.X[held], X_test))
+    if not all(np.isfinite(part).all() for part in (X, X_val, X_test)):
+        raise ValueError("numbers that are not finite")
     if name not in (*LENET, "cifar10_images"):
         center, spread = X.mean(axis=0), X.std(axis=0)
         # A column that is constant in training has no scale: it says nothing. What lies further out than any row that was trained on is cut.
@@ -73,20 +84,28 @@ def draw(name: str, number: int, setting: Setting, *, rows: int | None = None, f
     wrong = np.zeros(n, dtype=np.bool_)
     wrong[: round(flipped * n)] = True
     classes = len(np.unique(labels))
+    if classes < 2:
+        raise ValueError("one class only")
     y[wrong] = (y[wrong] + rng.integers(1, classes, wrong.sum())) % classes
     X, X_val, X_test = (part.astype(np.float32) for part in (X, X_val, X_test))
     return Draw(name, X, y, X_val, labels[held], X_test, y_test, wrong)
 
 
 def load(name: str) -> Any:
-    """The dataset; where it is not there, how to get it."""
+    """The dataset; where it is missing or damaged, what its loader says."""
     known = {"cifar10": CIFAR_FEATURES, "cifar10_images": "cifar10"}.get(name, name)
     try:
         return db.datasets.load(known)
     except db.DatabanzhafError as error:
-        raise db.InvalidInput(
-            f"the dataset {name} is not there ({error}) Set DATABANZHAF_DATA to a folder of .npz files, or leave it out with --datasets."
-        ) from error
+        raise db.InvalidInput(f"the dataset {name} cannot be loaded: {error}") from error
+    except OSError as error:
+        raise db.InvalidInput(f"the dataset {name} cannot be read ({error}). Check the permissions of DATABANZHAF_DATA.") from error
+
+
+def check(names: tuple[str, ...]) -> None:
+    """Load every dataset once, so that a missing one is noticed before the first is valued."""
+    for name in names:
+        load(name)
 
 
 def _balanced(y: Any, counts: tuple[int, ...], rng: np.random.Generator) -> list[NDArray[np.int64]]:
@@ -98,7 +117,7 @@ def _balanced(y: Any, counts: tuple[int, ...], rng: np.random.Generator) -> list
         each = count // len(piles)
         left = min(len(pile) for pile in piles) - start
         if left < each and (position < len(counts) - 1 or left < 1):
-            raise db.InvalidInput(f"the data have {left} further rows of a class, and {each} are needed. Take fewer rows.")
+            raise ValueError(f"{left} further rows of a class, and {each} are needed")
         each = min(each, left)
         parts.append(rng.permutation(np.concatenate([pile[start : start + each] for pile in piles])).astype(np.int64))
         start += each

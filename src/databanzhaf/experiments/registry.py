@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import importlib
-import json
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
 import pandas as pd
 
 import databanzhaf as db
-from databanzhaf.experiments.outcome import as_markdown, replace_text, write
+from databanzhaf.experiments.outcome import as_markdown, read_json, replace_text, write
 from databanzhaf.experiments.setting import Setting
 
 # In the order of the paper; what each shows.
@@ -46,19 +47,35 @@ def reproduce(name: str, setting: Setting) -> Path:
         import matplotlib  # noqa: F401
     except ImportError as error:
         raise db.BackendUnavailable(
-            f"this experiment needs {error.name}, which is not installed. Run: pip install 'databanzhaf[paper]'"
+            f"this experiment needs {error.name or error}, which is not installed. Run: pip install 'databanzhaf[paper]'"
         ) from error
     if setting.datasets is not None and name not in CHOOSING:
         raise db.InvalidInput(f"{name} has no datasets to choose; got --datasets. Leave it out; {', '.join(CHOOSING)} take it.")
-    try:
+    with _told(setting.out):
         setting.out.mkdir(parents=True, exist_ok=True)
+        replace_text(setting.out / f".{name}.trial", "")  # a folder that cannot be written to is noticed before the work
+        (setting.out / f".{name}.trial").unlink()
         start = time.perf_counter()
         outcome = module.run(setting)
         return write(name, outcome, setting, time.perf_counter() - start)
-    except OSError as error:
-        raise db.LedgerFailed(
-            f"`{setting.out}` cannot be written to ({error.strerror}). Check the folder and the free disk space."
+
+
+@contextmanager
+def _told(out: Path) -> Iterator[None]:
+    """Errors of files in the words of this command."""
+    try:
+        yield
+    except (db.LedgerMismatch, db.LedgerFailed) as error:
+        raise type(error)(
+            f"{str(error).splitlines()[0].rstrip(':')} (if it is not needed, delete that file, or give another --out)."
         ) from error
+    except OSError as error:
+        place = Path(str(error.filename)) if error.filename else out
+        if place.resolve().is_relative_to(out.resolve()):
+            raise db.LedgerFailed(
+                f"`{out}` cannot be written to ({error.strerror or error}). Check the folder and the free disk space."
+            ) from error
+        raise db.InvalidInput(f"`{place}` cannot be read ({error.strerror or error}). Check its permissions.") from error
 
 
 def summarise(out: Path) -> Path:
@@ -70,10 +87,12 @@ def summarise(out: Path) -> Path:
         path = out / f"{name}.claims.json"
         if not path.is_file():
             continue
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = read_json(path)
+        if "claims" not in found:
+            raise db.LedgerFailed(f"`{path}` is damaged. Run `databanzhaf reproduce {name}` again, or delete it.")
         for claim in found["claims"]:
             holds = {True: "yes", False: "**no**", None: "cannot tell"}[claim["holds"]]
-            row = [claim["claim"], claim["paper"], claim["ours"], holds, f"[{name}]({name}.md) at scale {found['scale']:g}"]
+            row = [claim["claim"], claim["paper"], claim["ours"], holds, _origin(name, found)]
             by_paper = claim.get("asked_by_paper", True)
             (claims if by_paper else questions).append(row)
             counts[claim["holds"]] += by_paper
@@ -89,5 +108,11 @@ def summarise(out: Path) -> Path:
             "## Questions that the paper does not ask",
             as_markdown(pd.DataFrame(questions, columns=["question", "paper", "ours", "yes or no", "from"])),
         ]
-    replace_text(page, "\n\n".join(text) + "\n")
+    with _told(out):
+        replace_text(page, "\n\n".join(text) + "\n")
     return page
+
+
+def _origin(name: str, found: dict[str, Any]) -> str:
+    sets = found.get("datasets")
+    return f"[{name}]({name}.md) at scale {found['scale']:g}, seed {found.get('seed', 0)}" + (f", {sets} datasets" if sets else "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -22,14 +23,18 @@ class Setting:
     draws: int | None = None
     seed: int = 0
     image_scale: float = 0.02
+    progress: bool = False
 
     def __post_init__(self) -> None:
-        for name, scale in (("scale", self.scale), ("image_scale", self.image_scale)):
+        for name, scale in (("scale", self.scale), ("image-scale", self.image_scale)):
             if not 0 < scale <= 1:
                 raise db.InvalidInput(f"`{name}` must lie above 0 and be at most 1, the paper's count; got {scale!r}. Try 0.02.")
-        db.chance.check_seed(self.seed)
-        if self.device not in ("auto", "cpu") and not self.device.startswith("cuda"):
+        if not 0 <= self.seed < 2**32:
+            raise db.InvalidInput(f"`seed` must be a whole number from 0 to 2**32 - 1; got {self.seed!r}. Try 0.")
+        if not re.fullmatch(r"auto|cpu|cuda(:\d+)?", self.device):
             raise db.InvalidInput(f"`device` must be auto, cpu or cuda; got {self.device!r}. Try auto.")
+        if self.device.startswith("cuda") and not self.on_gpu:
+            raise db.BackendUnavailable(f"torch finds no CUDA device; got device {self.device!r}. Try auto.")
         if self.draws is not None and self.draws < 1:
             raise db.InvalidInput(f"`draws` must be 1 or more; got {self.draws!r}. Try 10.")
 
@@ -44,8 +49,8 @@ class Setting:
 
     @property
     def small(self) -> bool:
-        """Whether networks with convolutions must be kept small: a trial, on a machine without a GPU."""
-        return self.scale < 0.1 and not self.on_gpu
+        """Whether networks with convolutions are kept small: below the full scale, on a machine without a GPU, where they would take days."""
+        return self.scale < 1 and not self.on_gpu
 
     @property
     def on_gpu(self) -> bool:
@@ -53,7 +58,7 @@ class Setting:
             return False
         try:
             import torch
-        except ImportError:
+        except (ImportError, OSError):  # an OSError where a library of CUDA is missing
             return False
         return bool(torch.cuda.is_available())
 
@@ -67,7 +72,7 @@ class Setting:
         return tuple(name for name in known if name in self.datasets)
 
     def ledger(self, *parts: object) -> Path:
-        """A file for the evaluations of one run; the same parts give the same file, so that an interrupted experiment goes on."""
+        """A file for the evaluations of one run; the same parts and seed give the same file, so that an interrupted experiment goes on."""
         folder = self.out / "ledgers"
         folder.mkdir(parents=True, exist_ok=True)
-        return folder / ("-".join(str(part) for part in parts) + ".db")
+        return folder / ("-".join(str(part) for part in (*parts, self.seed)) + ".db")

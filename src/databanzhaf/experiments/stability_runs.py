@@ -32,6 +32,7 @@ def rows_of(name: str, setting: Setting) -> int:
 def outcome(setting: Setting, experiment: str, title: str, what: str, differs: tuple[str, ...], changes: Any) -> Outcome:
     """The experiment's result; `changes(dataset)` are the changes to the dataset's network."""
     reference, ks = counts(setting)
+    protocol.check(setting.chosen(DATASETS))
     rows = []
     for name in setting.chosen(DATASETS):
         for notion, evaluations in _runs(name, experiment, setting, changes(name)).items():
@@ -43,7 +44,11 @@ def outcome(setting: Setting, experiment: str, title: str, what: str, differs: t
             ]
     table = pd.DataFrame(rows)
     enough = setting.scale >= 0.1  # a handful of coalitions says nothing about the notion
-    claims = [claim for name in setting.chosen(DATASETS) for claim in _claims(table[table["dataset"] == name], name, enough)]
+    claims = [
+        claim
+        for name in setting.chosen(DATASETS)
+        for claim in _claims(table[table["dataset"] == name], f"{title}, {name}: Banzhaf's ranking", enough)
+    ]
     shown = (
         table.pivot(index=["dataset", "coalitions", "k"], columns="notion", values="spearman")
         .sort_index(level=["dataset", "coalitions", "k"], ascending=[True, False, True])
@@ -75,11 +80,12 @@ def outcome(setting: Setting, experiment: str, title: str, what: str, differs: t
         ),
         size=(11.0, 4.2),
         data=tuple(f"{name}: {protocol.load(name).origin.split(': ', 1)[-1]}" for name in setting.chosen(DATASETS)),
-        hardware=kept.machines(setting, [(experiment, name, what) for name in setting.chosen(DATASETS) for what in LEDGERS]),
+        hardware=kept.machines(kept.work(setting, [(experiment, name, what) for name in setting.chosen(DATASETS) for what in LEDGERS])),
+        datasets=len(setting.chosen(DATASETS)),
     )
 
 
-def _claims(part: pd.DataFrame, name: str, enough: bool) -> list[Claim]:
+def _claims(part: pd.DataFrame, ranking: str, enough: bool) -> list[Claim]:
     """What one dataset says."""
     same = part[part["coalitions"] == "same"]
     wide = same.pivot(index="k", columns="notion", values="spearman")
@@ -93,19 +99,19 @@ def _claims(part: pd.DataFrame, name: str, enough: bool) -> list[Claim]:
     found = ", ".join(f"{LABELS[str(notion)]} {index:.3f}" for notion, index in other.sort_values(ascending=False).items())
     return [
         Claim(
-            f"{name}: Banzhaf's ranking is the most stable at every k",
+            f"{ranking} is the most stable at every k",
             "figure",
             f"highest at {highest} of {len(wide)} values of k; beaten by more than two standard errors at {beaten}",
-            beaten == 0 if enough else None,
+            True if enough and highest == len(wide) else False if enough and beaten else None,
         ),
         Claim(
-            f"{name}: at k = 1 by a large margin",
+            f"{ranking} leads by a large margin (0.05) at k = 1",
             "figure",
             f"Banzhaf {one['banzhaf']:.3f}; next {LABELS[str(others.idxmax())]} {others.max():.3f}; Shapley {one['shapley']:.3f}",
             bool(one["banzhaf"] > others.max() + 0.05) if enough else None,
         ),
         Claim(
-            f"{name}: is Banzhaf's ranking the most stable (k = 1) if the reference has other coalitions?",
+            f"{ranking} is the most stable at k = 1 if the reference has other coalitions",
             "not asked",
             found,
             bool(other.idxmax() == "banzhaf") if enough and len(other) else None,
@@ -138,7 +144,7 @@ def _runs(name: str, experiment: str, setting: Setting, changes: dict[str, Any])
 
     def go(what: str, notion: Any, budget: int, repeats: int, **how: Any) -> db.Evaluations:
         kept.value(setting, (experiment, name, what), game, notion, budget=budget, repeats=repeats, **how)
-        return kept.evaluations(setting, (experiment, name, what), repeats)
+        return kept.evaluations(setting, (experiment, name, what), budget, repeats)
 
     permutations = go("shapley", db.Shapley(), max(m, n + 1), repeats, estimator="permutation")
     again = max(1, m // (n + 1))

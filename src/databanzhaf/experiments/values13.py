@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
-import time
+import zipfile
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -12,9 +14,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 import databanzhaf as db
-from databanzhaf.experiments import protocol
+from databanzhaf.experiments import kept, protocol
 from databanzhaf.experiments.notions import LABELS, NOTIONS
-from databanzhaf.experiments.outcome import Claim, hardware, replace_text
+from databanzhaf.experiments.outcome import Claim, read_json, replace_text
 from databanzhaf.experiments.protocol import Draw
 from databanzhaf.experiments.setting import Setting
 
@@ -36,13 +38,12 @@ LINES: Final = (
 
 @dataclass(frozen=True, eq=False)
 class Valued:
-    """Value vectors of one draw: for each column five, (5, n), one for each training."""
+    """Value vectors of one draw: for each column five, (5, n), one for each training; how many coalitions each took, and whose work it was."""
 
     draw: Draw
     values: dict[str, NDArray[np.float64]]
     coalitions: dict[str, int]
-    seconds: float
-    hardware: str
+    work: kept.Work
 
     def vectors(self, column: str) -> list[db.Estimate]:
         """The estimate of each training alone."""
@@ -71,23 +72,42 @@ def value_draw(name: str, number: int, setting: Setting) -> Valued:
     """Values of one draw by all columns. They are kept in a file beside the ledgers, for both tables and for whatever is asked later."""
     data = protocol.draw(name, number, setting)
     scale = _scale(name, number, setting)
-    path = setting.ledger("values", name, f"draw{number}", f"{scale:g}", setting.seed).with_suffix(".npz")
-    if not path.is_file():
-        start = time.perf_counter()
-        values, coalitions = _evaluate(name, number, setting, data, scale)
-        about = {"coalitions": coalitions, "seconds": round(time.perf_counter() - start, 1), "hardware": hardware(setting)}
-        temporary = path.with_name(f".{path.name}")
+    path = setting.ledger("values", name, f"draw{number}", f"{scale:g}").with_suffix(".npz")
+    stamp = _stamp(data, setting)
+    found = _read_values(path, stamp)
+    if found is None:
+        values, coalitions, work = _evaluate(name, number, setting, data, scale)
         arrays: dict[str, Any] = {f"values_{column}": found for column, found in values.items()}
-        np.savez_compressed(temporary, about=json.dumps(about), **arrays)
+        temporary = path.with_name(f".{path.name}")
+        np.savez_compressed(temporary, about=json.dumps({"stamp": stamp, "coalitions": coalitions, "work": work}), **arrays)
         temporary.replace(path)
-    with np.load(path) as kept:
-        about = json.loads(str(kept["about"]))
-        values = {column: kept[f"values_{column}"] for column in about["coalitions"]}
-    return Valued(data, values, **about)
+        found = values, coalitions, work
+    return Valued(data, *found)
 
 
-def _evaluate(name: str, number: int, setting: Setting, data: Draw, scale: float) -> tuple[dict[str, NDArray[np.float64]], dict[str, int]]:
-    """Values by all columns, and how many coalitions each took; from the ledgers, as far as they are there."""
+def _stamp(data: Draw, setting: Setting) -> str:
+    """Tells the data and the training of one draw from others."""
+    game = protocol.network(data.judged_by_validation(), data.name, setting, compiles=False)
+    text = json.dumps([game.fingerprint(), data.judged_by_test().fingerprint()], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _read_values(path: Path, stamp: str) -> tuple[dict[str, NDArray[np.float64]], dict[str, int], kept.Work] | None:
+    """What was kept; None where it is missing, damaged or of other data, since it can be made again."""
+    try:
+        with path.open("rb") as stream, np.load(stream) as found:
+            about = json.loads(str(found["about"]))
+            if about["stamp"] != stamp:
+                return None
+            return {column: found[f"values_{column}"] for column in about["coalitions"]}, about["coalitions"], about["work"]
+    except (OSError, ValueError, KeyError, EOFError, TypeError, zipfile.BadZipFile):
+        return None
+
+
+def _evaluate(
+    name: str, number: int, setting: Setting, data: Draw, scale: float
+) -> tuple[dict[str, NDArray[np.float64]], dict[str, int], kept.Work]:
+    """Values by all columns, how many coalitions each took, and whose work it was; from the ledgers, as far as they are there."""
     n = len(data.y)
     count = max(n, round(scale * COALITIONS))
     fewer = max(200, round(min(scale, FURTHER) * COALITIONS / (1 if number == 0 else 5)))
@@ -97,13 +117,17 @@ def _evaluate(name: str, number: int, setting: Setting, data: Draw, scale: float
     game = protocol.network(dataset, name, setting, compiles=compiles)
     values: dict[str, NDArray[np.float64]] = {}
     used: dict[str, int] = {}
+    ledgers: list[tuple[object, ...]] = []
 
     def go(column: str, game: Any, notion: Any, budget: int, estimator: str) -> None:
         # Shapley and all Betas are read from one run of permutations.
-        path = setting.ledger(name, f"draw{number}", "permutation" if estimator == "permutation" else column)
+        parts = (name, f"draw{number}", "permutation" if estimator == "permutation" else column)
         # Leave-one-out trains on all rows each time: for LeNet that would take as long as all else together.
         repeats = min(REPEATS, LENET_LOO) if estimator == "leave_one_out" and name in protocol.LENET else REPEATS
-        found = db.value(game, notion, estimator=estimator, budget=budget, repeats=repeats, seed=setting.seed + number, ledger=path)
+        seed = setting.seed + number
+        found = kept.value(setting, parts, game, notion, estimator=estimator, budget=budget, repeats=repeats, seed=seed)
+        if parts not in ledgers:
+            ledgers.append(parts)
         used[column] = found.n_evaluations // repeats
         values[column] = found.values_by_repeat
 
@@ -124,7 +148,7 @@ def _evaluate(name: str, number: int, setting: Setting, data: Draw, scale: float
         go("banzhaf_plain", plain, db.Banzhaf(), fewer, "reuse")
         for p in WEIGHTED:
             go(f"weighted_{p}", game, db.WeightedBanzhaf(p), fewer, "reuse")
-    return values, used
+    return values, used, kept.work(setting, ledgers)
 
 
 def paper_table(file: str) -> pd.DataFrame:
@@ -135,43 +159,38 @@ def paper_table(file: str) -> pd.DataFrame:
         return pd.read_csv(stream)
 
 
-def collect(experiment: str, setting: Setting, score: Any, rule: int) -> pd.DataFrame:
-    """Score every column of every draw: `score(valued)` gives {column: scores of the five trainings}.
+def collect(experiment: str, setting: Setting, score: Any, rule: int) -> tuple[pd.DataFrame, kept.Work]:
+    """Score every column of every draw: `score(valued)` gives {column: scores of the five trainings}. Returns the table, and whose work it was.
 
-    The scores of a draw are kept in a small file beside the ledgers, with the hardware that made them, so that a table can be made in
-    parts, and on several machines. `rule` is the version of the score: those by another are computed anew.
+    The scores of a draw are kept in a small file beside the ledgers, so that a table can be made in parts, and on several machines. `rule`
+    is the version of the score: those by another, or of other data, are computed anew.
     """
-    rows = []
+    protocol.check(datasets(setting))
+    rows, work = [], {}  # type: ignore[var-annotated]
     for name in datasets(setting):
         for number in draws(setting, name):
-            path = setting.ledger(
-                "scores", experiment, name, f"draw{number}", f"{_scale(name, number, setting):g}", setting.seed
-            ).with_suffix(".json")
-            kept = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
-            if kept.get("rule") != rule:
+            parts = ("scores", experiment, name, f"draw{number}", f"{_scale(name, number, setting):g}")
+            path = setting.ledger(*parts).with_suffix(".json")
+            mark = {"rule": rule, "stamp": _stamp(protocol.draw(name, number, setting), setting)}
+            found = read_json(path)
+            if {key: found.get(key) for key in mark} != mark or not {"scores", "coalitions", "work"} <= found.keys():
                 valued = value_draw(name, number, setting)
-                kept = {
-                    "rule": rule,
-                    "hardware": valued.hardware,
-                    "scores": {column: [float(one) for one in scores] for column, scores in score(valued).items()},
-                    "coalitions": valued.coalitions,
-                    "seconds": valued.seconds,
+                scores = {column: [float(one) for one in scores] for column, scores in score(valued).items()}
+                found = {**mark, "scores": scores, "coalitions": valued.coalitions, "work": valued.work}
+                replace_text(path, json.dumps(found) + "\n")
+            kept.add(work, found["work"])
+            rows += [
+                {
+                    "dataset": name,
+                    "draw": number,
+                    "method": column,
+                    "mean": float(np.mean(scores)),
+                    "std_error": float(np.std(scores, ddof=1) / np.sqrt(len(scores))) if len(scores) > 1 else np.nan,
+                    "coalitions": found["coalitions"].get(column, 0),
                 }
-                replace_text(path, json.dumps(kept) + "\n")
-            for column, scores in kept["scores"].items():
-                rows.append(
-                    {
-                        "dataset": name,
-                        "draw": number,
-                        "method": column,
-                        "mean": float(np.mean(scores)),
-                        "std_error": float(np.std(scores, ddof=1) / np.sqrt(len(scores))) if len(scores) > 1 else np.nan,
-                        "coalitions": kept["coalitions"].get(column, 0),
-                        "seconds": kept["seconds"],
-                        "hardware": kept["hardware"],
-                    }
-                )
-    return pd.DataFrame(rows)
+                for column, scores in found["scores"].items()
+            ]
+    return pd.DataFrame(rows), work
 
 
 def _scale(name: str, number: int, setting: Setting) -> float:
@@ -180,12 +199,6 @@ def _scale(name: str, number: int, setting: Setting) -> float:
     most = {**dict.fromkeys(protocol.LENET, setting.image_scale), "cifar10": min(1.0, 10 * setting.image_scale)}.get(name, 1.0)
     scale = min(setting.scale, most)
     return scale if number == 0 else min(scale, FURTHER)
-
-
-def made_on(table: pd.DataFrame) -> str:
-    """Which machines made how many of the draws, and how long that took."""
-    parts = table.drop_duplicates(["dataset", "draw"])
-    return "; ".join(f"{machine} ({len(part)} draws, {part['seconds'].sum():,.0f} s)" for machine, part in parts.groupby("hardware"))
 
 
 def beside(table: pd.DataFrame, paper: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
@@ -232,7 +245,12 @@ def wins(means: pd.DataFrame, columns: list[str]) -> pd.Series[Any]:
     return some[alone].idxmax(axis=1).value_counts().reindex(columns, fill_value=0).sort_values(ascending=False, kind="stable")
 
 
-def overall_claims(what: str, means: pd.DataFrame, paper: pd.DataFrame, columns: list[str]) -> tuple[Claim, Claim]:
+def enough(setting: Setting, means: pd.DataFrame) -> bool:
+    """Whether a table can bear a claim: a few datasets, or a handful of coalitions, cannot."""
+    return setting.scale >= 0.1 and len(means) >= 5
+
+
+def overall_claims(what: str, means: pd.DataFrame, paper: pd.DataFrame, columns: list[str], *, tell: bool) -> tuple[Claim, Claim]:
     """Whether Banzhaf is best most often, and best on average; the paper's numbers are those of the same datasets."""
     theirs = paper.pivot(index="dataset", columns="method", values="mean").reindex(means.index).dropna(how="all")
     ours, known = wins(means, columns), [column for column in columns if column in theirs and theirs[column].notna().all()]
@@ -249,12 +267,12 @@ def overall_claims(what: str, means: pd.DataFrame, paper: pd.DataFrame, columns:
             f"{what}: Data Banzhaf is best on the most datasets",
             f"of {len(theirs)}: {told(papers)}",
             f"of {len(means)}: {told(ours)}",
-            bool(ours["banzhaf"] > ours.drop("banzhaf").max()),
+            bool(ours["banzhaf"] > ours.drop("banzhaf").max()) if tell else None,
         ),
         Claim(
             f"{what}: Data Banzhaf is best overall (mean over the datasets)",
             average(theirs, known),
             average(means, columns),
-            bool(means[columns].mean().idxmax() == "banzhaf"),
+            bool(means[columns].mean().idxmax() == "banzhaf") if tell else None,
         ),
     )

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 import databanzhaf as db
-from databanzhaf.experiments import protocol, values13
+from databanzhaf.experiments import kept, protocol, values13
 from databanzhaf.experiments.notions import COLOURS, NOTIONS
 from databanzhaf.experiments.outcome import Claim, Outcome
 from databanzhaf.experiments.setting import Setting
@@ -24,9 +24,10 @@ RULE = 2
 
 
 def run(setting: Setting) -> Outcome:
-    table = values13.collect("weighted_training", setting, lambda valued: accuracies(valued, setting), RULE)
+    table, work = values13.collect("weighted_training", setting, lambda valued: accuracies(valued, setting), RULE)
     paper = values13.paper_table("paper_weighted_accuracy.csv")
     means = values13.means_of(table)
+    tell = values13.enough(setting, means)
     columns = [*PAPERS, *(name for name in (*OURS, *WHOLE) if name in means)]
     beats = int((means["banzhaf"] > means["uniform"]).sum())
     theirs = paper.pivot(index="dataset", columns="method", values="mean").reindex(means.index).dropna(how="all")
@@ -37,30 +38,30 @@ def run(setting: Setting) -> Outcome:
     return Outcome(
         "Learning with weighted samples (Table 1)",
         "Test accuracy of a network whose mini-batches are drawn in proportion to the values, scaled to [0, 1]. " + values13.LINES,
-        table.drop(columns="hardware"),
+        table,
         lambda figure: _draw(figure, table),
         samples(table),
         differs() + training_differs(setting),
         (
-            *values13.overall_claims("Weighted training", means, paper, PAPERS),
+            *values13.overall_claims("Weighted training", means, paper, PAPERS, tell=tell),
             Claim(
                 "Weighted training: Banzhaf values beat uniform weights",
                 f"on {their_beats} of {len(theirs)}",
                 f"on {beats} of {len(means)}, by {gain:+.3f} on average",
-                beats == len(means),
+                beats == len(means) if tell else None,
             ),
             Claim(
                 "Does that beat uniform weights with whole epochs?",
                 "not asked",
                 f"on {whole} of {len(means)}: {means['banzhaf'].mean():.3f} against {means['uniform_whole'].mean():.3f} on average",
-                whole > len(means) / 2,
+                whole > len(means) / 2 if tell else None,
                 asked_by_paper=False,
             ),
             Claim(
                 "Do Banzhaf weights help with whole epochs?",
                 "not asked",
                 f"on {int((whole_gain > 0).sum())} of {len(means)}, by {whole_gain.mean():+.3f} on average",
-                bool((whole_gain > 0).sum() > len(means) / 2),
+                bool((whole_gain > 0).sum() > len(means) / 2) if tell else None,
                 asked_by_paper=False,
             ),
         ),
@@ -70,7 +71,8 @@ def run(setting: Setting) -> Outcome:
         ),
         size=(11.0, 4.5),
         data=origins(setting),
-        hardware=values13.made_on(table),
+        hardware=kept.machines(work),
+        datasets=len(means),
     )
 
 
@@ -106,7 +108,8 @@ def samples(table: pd.DataFrame) -> str:
         for kind, columns in kinds.items():
             counts = table[((table["draw"] == 0) == first) & table["method"].isin(columns) & (table["method"] != "loo")]["coalitions"]
             if len(counts):
-                told.append(f"{which}, {kind}: {counts.min():,} to {counts.max():,} coalitions")
+                span = f"{counts.min():,}" if counts.min() == counts.max() else f"{counts.min():,} to {counts.max():,}"
+                told.append(f"{which}, {kind}: {span} coalitions")
     shared = "Shapley and all Betas from one run of whole permutations; leave-one-out from all n + 1 coalitions"
     return f"{'; '.join(told)}; {values13.REPEATS} trainings each; {shared}"
 
@@ -144,8 +147,8 @@ def _draw(figure: Any, table: pd.DataFrame) -> None:
     means = table.groupby(["dataset", "method"])["mean"].mean().unstack()
     gains = means.sub(means["uniform"], axis=0)[[*NOTIONS, *(name for name in OURS if name in means)]]
     place = np.arange(len(gains))
-    # Colours of the paper's notions are those of the other figures; ours are gray, darker for larger p.
-    colours = {**COLOURS, **dict(zip(OURS, ("gold", "0.8", "0.5", "0.2"), strict=True))}
+    # Colours of the paper's notions are those of the other figures.
+    colours = {**COLOURS, **dict(zip(OURS, ("gold", "tab:pink", "tab:brown", "black"), strict=True))}
     for number, column in enumerate(gains.columns):
         ax.bar(place + number * 0.075, gains[column], 0.075, color=colours[column], label=NAMES[column])
     ax.axhline(0, color="black", linewidth=0.8)

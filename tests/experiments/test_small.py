@@ -217,13 +217,23 @@ def test_bad_input_names_what_there_is(tmp_path, monkeypatch):
         (("all", "--datasets", "pol"), "belongs to one experiment"),
         (("margins", "--datasets", "pol"), "has no datasets to choose"),
         (("margins", "--seed", "-5"), "`seed` must"),
+        (("margins", "--seed", str(2**32)), "2**32 - 1"),
         (("margins", "--device", "quantum"), "`device` must"),
+        (("margins", "--device", "cudafoo"), "`device` must"),
+        (("margins", "--device", "cuda:99"), "no CUDA device"),
+        (("weighted_training", "--datasets", " ,"), "must name some"),
+        (("margins", "--image-scale", "0"), "`image-scale` must"),
         (("margins", "--out", "taken"), "cannot be written to"),
     ):
         refused = run(*words)
         assert refused.exit_code == 2, words
         assert said in refused.stderr
         assert len(refused.stderr.strip().splitlines()) == 1
+    assert run("MARGINS ", "--out", "fine").exit_code == 0
+    Path("fine/noise_1d.claims.json").write_text("{")
+    damaged = run("margins", "--out", "fine")
+    assert damaged.exit_code == 2
+    assert "noise_1d.claims.json` is damaged" in damaged.stderr
     monkeypatch.setenv("DATABANZHAF_DATA", str(tmp_path))
     absent = run("mislabel_detection", "--datasets", "pol", "--scale", "0.001")
     assert absent.exit_code == 2

@@ -74,7 +74,7 @@ def run(setting: Setting) -> Outcome:
             ),
         ),
         wide.reset_index()[["samples", *ESTIMATORS]],
-        data=(f"mnist: {protocol.load('mnist').origin.split(': ', 1)[-1]}",),
+        data=(protocol.origin("mnist"),),
         hardware=kept.machines(kept.work(setting, [("mnist", rows, estimator) for _, estimator, _ in ESTIMATORS.values()])),
     )
 

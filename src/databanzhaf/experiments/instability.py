@@ -70,7 +70,7 @@ def run(setting: Setting) -> Outcome:
         ),
         size=(12.0, 4.2),
         hardware=images.hardware,
-        data=(f"cifar10: {protocol.load('cifar10_images').origin.split(': ', 1)[-1]}",),
+        data=(protocol.origin("cifar10_images"),),
     )
 
 

@@ -102,6 +102,14 @@ def load(name: str) -> Any:
         raise db.InvalidInput(f"the dataset {name} cannot be read ({error}). Check the permissions of DATABANZHAF_DATA.") from error
 
 
+def origin(name: str) -> str:
+    """Where the data come from, for a page."""
+    told = str(load(name).origin).split(": ", 1)[-1]
+    if name == "cifar10_images":
+        told = told.split("; ")[0] + ", classes balanced."  # its features stand in the tables
+    return f"{name}: {told}"
+
+
 def check(names: tuple[str, ...]) -> None:
     """Load every dataset once, so that a missing one is noticed before the first is valued."""
     for name in names:

@@ -33,7 +33,7 @@ class Setting:
             raise db.InvalidInput(f"`seed` must be a whole number from 0 to 2**32 - 1; got {self.seed!r}. Try 0.")
         if not re.fullmatch(r"auto|cpu|cuda(:\d+)?", self.device):
             raise db.InvalidInput(f"`device` must be auto, cpu or cuda; got {self.device!r}. Try auto.")
-        if self.device.startswith("cuda") and not self.on_gpu:
+        if self.device.startswith("cuda") and int(self.device[5:] or 0) >= self._gpus():
             raise db.BackendUnavailable(f"torch finds no CUDA device; got device {self.device!r}. Try auto.")
         if self.draws is not None and self.draws < 1:
             raise db.InvalidInput(f"`draws` must be 1 or more; got {self.draws!r}. Try 10.")
@@ -54,13 +54,14 @@ class Setting:
 
     @property
     def on_gpu(self) -> bool:
-        if self.device == "cpu":
-            return False
+        return self.device != "cpu" and self._gpus() > 0
+
+    def _gpus(self) -> int:
         try:
             import torch
         except (ImportError, OSError):  # an OSError where a library of CUDA is missing
-            return False
-        return bool(torch.cuda.is_available())
+            return 0
+        return int(torch.cuda.device_count()) if torch.cuda.is_available() else 0
 
     def chosen(self, known: tuple[str, ...]) -> tuple[str, ...]:
         """The datasets of an experiment that were asked for, by default all of them."""

@@ -79,7 +79,7 @@ def outcome(setting: Setting, experiment: str, title: str, what: str, differs: t
             "reference has other coalitions, half of all for each side; leave-one-out has no others.",
         ),
         size=(11.0, 4.2),
-        data=tuple(f"{name}: {protocol.load(name).origin.split(': ', 1)[-1]}" for name in setting.chosen(DATASETS)),
+        data=tuple(protocol.origin(name) for name in setting.chosen(DATASETS)),
         hardware=kept.machines(kept.work(setting, [(experiment, name, what) for name in setting.chosen(DATASETS) for what in LEDGERS])),
         datasets=len(setting.chosen(DATASETS)),
     )

@@ -54,7 +54,7 @@ def run(setting: Setting) -> Outcome:
         ),
         wide.reset_index()[["side", "share", *NOTIONS]].rename(columns=LABELS),
         hardware=images.hardware,
-        data=(f"cifar10: {protocol.load('cifar10_images').origin.split(': ', 1)[-1]}",),
+        data=(protocol.origin("cifar10_images"),),
     )
 
 

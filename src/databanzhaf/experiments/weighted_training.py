@@ -139,7 +139,7 @@ def training_differs(setting: Setting) -> tuple[str, ...]:
 
 
 def origins(setting: Setting) -> tuple[str, ...]:
-    return tuple(f"{name}: {protocol.load(name).origin.split(': ', 1)[-1]}" for name in values13.datasets(setting))
+    return tuple(protocol.origin(name) for name in values13.datasets(setting))
 
 
 def _draw(figure: Any, table: pd.DataFrame) -> None:

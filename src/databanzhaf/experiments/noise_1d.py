@@ -57,9 +57,8 @@ def run(setting: Setting) -> Outcome:
         lambda figure: _draw(figure, losses),
         f"{simulations:,} starts, {ROWS} training and {VALIDATION} validation rows",
         (
-            "The paper calls the law of the validation loss a generalised chi-squared distribution, which is that of a sum of independent terms. All terms depend on one theta: the "
-            "mean is that of the sum, the variance is not. The column `derived` is for one Gaussian theta, "
-            f"and simulations agree with it ({own_ratio.min():.3f} to {own_ratio.max():.3f}); the last column is what independent terms would give.",
+            "The paper writes the validation loss as a sum of scaled non-central chi-squared variables. All of them have one theta, so they are not independent: drawn one by one they would give the "
+            "right mean and a variance that is too small (last column). The column `derived` is for one theta.",
             "The paper's rows are not published; learning rate 0.02, sigma 1.",
         ),
         (
@@ -76,10 +75,10 @@ def run(setting: Setting) -> Outcome:
                 bool((abs(ratio - 1) < 0.05).all()),
             ),
             Claim(
-                "The validation loss has the generalised chi-squared law that the sum gives",
+                "The validation loss is the given sum of chi-squared variables (with one theta)",
                 "law given",
-                f"simulated / that of the law: mean {mean_ratio.min():.3f} to {mean_ratio.max():.3f}, variance {loss_ratio.min():.2f} to {loss_ratio.max():.2f}",
-                bool((abs(mean_ratio - 1) < 0.1).all() and (abs(loss_ratio - 1) < 0.1).all()),
+                f"simulated / derived: mean {mean_ratio.min():.3f} to {mean_ratio.max():.3f}, variance {own_ratio.min():.3f} to {own_ratio.max():.3f}; with independent terms the variance is off by {loss_ratio.min():.1f} to {loss_ratio.max():.1f} times",
+                bool((abs(mean_ratio - 1) < 0.02).all() and (abs(own_ratio - 1) < 0.1).all()),
             ),
         ),
     )

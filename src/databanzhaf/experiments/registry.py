@@ -115,4 +115,6 @@ def summarise(out: Path) -> Path:
 
 def _origin(name: str, found: dict[str, Any]) -> str:
     sets = found.get("datasets")
-    return f"[{name}]({name}.md) at scale {found['scale']:g}, seed {found.get('seed', 0)}" + (f", {sets} datasets" if sets else "")
+    return f"[{name}]({name}.md) at scale {found['scale']:g}, seed {found.get('seed', 0)}" + (
+        f", {sets} dataset{'s' * (sets > 1)}" if sets else ""
+    )

@@ -9,7 +9,7 @@ import torch
 
 import databanzhaf as db
 from databanzhaf import loop
-from databanzhaf.experiments import Setting, image_runs, kept, outcome, protocol, reproduce, stability_runs, values13
+from databanzhaf.experiments import Setting, image_runs, kept, outcome, protocol, reproduce, stability_runs, values13, weighted_training
 
 
 @pytest.fixture
@@ -128,6 +128,32 @@ def test_values_of_other_data_or_in_a_damaged_file_are_computed_anew(setting, mo
     np.savez(data, X=X[:100], y=y[:100])
     with pytest.raises(db.InvalidInput, match="the dataset pol is not the paper's \\(50 further rows"):
         values13.value_draw("pol", 0, setting)
+
+
+def test_each_value_vector_is_trained_with_keys_of_its_own_by_one_batch_an_epoch_or_whole_epochs(setting, monkeypatch):
+    monkeypatch.setattr(values13, "REPEATS", 3)
+    asked = []
+
+    def note(self, coalitions, keys):
+        asked.append((self.recipe.batches_per_epoch, tuple(keys.tolist()), self.rows.weights.sum()))
+        return np.full(len(keys), len(asked) / 100)
+
+    monkeypatch.setattr(db.games.Network, "utility", note)
+    values = np.random.default_rng(0).normal(size=(3, 200))
+    valued = values13.Valued(protocol.draw("pol", 0, setting), {"banzhaf": values}, {"banzhaf": 9}, {})
+    found = weighted_training.accuracies(valued, setting)
+    assert {column: np.round(scores, 2).tolist() for column, scores in found.items()} == {
+        "banzhaf": [0.01, 0.02, 0.03],
+        "uniform": [0.04, 0.05, 0.06],
+        "banzhaf_whole": [0.07, 0.08, 0.09],
+        "uniform_whole": [0.1, 0.11, 0.12],
+    }
+    batches, keys, weights = zip(*asked, strict=True)
+    assert batches == (1,) * 6 + (None,) * 6
+    assert len({key for three in keys[:3] for key in three}) == 15  # five trainings for each of three vectors
+    assert keys[:3] == keys[3:6] == keys[6:9] == keys[9:]  # the columns are compared on the same keys
+    np.testing.assert_allclose(weights[3:6], 200)
+    assert len(set(weights[:3])) == 3
 
 
 def test_a_ledger_tells_whose_work_it_holds_also_after_a_kill(setting, monkeypatch):

@@ -65,7 +65,7 @@ def _settle(path: Path, ledger: db.Ledger, now: str | None = None) -> Work:
     notes = path.with_suffix(".machines.json")
     found = read_json(notes)
     count, seconds = ledger.count(), ledger.seconds()
-    done: Work = dict(found.get("work") or {}) if count else {}
+    done: Work = dict(found.get("work") or {})
     counted, timed = (sum(part[column] for part in done.values()) for column in (0, 1))
     if counted > count:  # notes of another ledger
         done, counted, timed = {}, 0, 0.0

@@ -47,11 +47,15 @@ def test_the_site_builds_without_a_warning_and_asks_nobody(tmp_path):
 
 def test_figures_in_the_readme_stand_in_the_results():
     readme = (ROOT / "README.md").read_text()
-    numbers = re.findall(r"[\d,.]*\d", readme.split("## Numbers")[1].split("## Cite")[0])
+    numbers = re.findall(r"[\d,.]*\d", readme.split("## Numbers")[1].split("## The paper")[0])
     results = (ROOT / "benchmarks" / "RESULTS.md").read_text()
     measured = [number for number in numbers if len(number) > 4 or "." in number]
     assert len(measured) >= 4
     assert all(number in results for number in measured if number != "2,000")
+    pages = "".join(page.read_text() for page in (ROOT / "docs" / "paper").glob("*.md"))
+    reproduced = re.findall(r"0\.\d+", readme.split("## The paper")[1].split("## Cite")[0])
+    assert len(reproduced) >= 3
+    assert all(number in pages for number in reproduced)
 
 
 def test_pictures_and_links_exist():

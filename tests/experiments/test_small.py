@@ -17,6 +17,7 @@ from databanzhaf.experiments import (
     Setting,
     baselines,
     convergence_exact,
+    kept,
     margins,
     mislabel_detection,
     noise_1d,
@@ -157,15 +158,15 @@ def test_halves_share_no_coalition_but_those_that_a_design_must_have():
     def evaluations(design, m):
         return db.Evaluations(design, np.arange(m), np.zeros((m, 3)), True, None)
 
-    first, second = stability_runs.halves(evaluations(db.designs.Coin(6, 0), 11))
+    first, second = kept.halves(evaluations(db.designs.Coin(6, 0), 11))
     assert sorted([*first.indices, *second.indices]) == list(range(11))
-    first, second = stability_runs.halves(evaluations(db.designs.Permutation(6, 0), 21))
+    first, second = kept.halves(evaluations(db.designs.Permutation(6, 0), 21))
     assert (first.indices.tolist(), second.indices.tolist()) == (list(range(7)), list(range(7, 21)))  # permutations are not cut
-    first, second = stability_runs.halves(evaluations(db.designs.Anchored(6, 0), 10))
+    first, second = kept.halves(evaluations(db.designs.Anchored(6, 0), 10))
     assert set(first.indices) & set(second.indices) == {0, 1}
     assert set(first.indices) | set(second.indices) == set(range(10))
-    assert stability_runs.halves(evaluations(db.designs.Permutation(6, 0), 7)) is None
-    assert stability_runs.halves(evaluations(db.designs.LeaveOneOut(6), 7)) is None
+    assert kept.halves(evaluations(db.designs.Permutation(6, 0), 7)) is None
+    assert kept.halves(evaluations(db.designs.LeaveOneOut(6), 7)) is None
     assert np.isnan(stability_runs.agreement(None, "loo", 3, (1,))[0]["spearman"])
 
 
@@ -176,7 +177,7 @@ def test_pure_noise_agrees_with_the_same_coalitions_and_not_with_others():
     utilities = np.tile(ledger.utilities(), (1, 4))  # no training noise: only the sample decides
     whole = db.Evaluations(db.designs.Coin(30, 0), np.arange(600), utilities, True, None)
     assert stability_runs.agreement((whole, whole), "banzhaf", 2, (1,))[0]["spearman"] == pytest.approx(1)
-    assert abs(stability_runs.agreement(stability_runs.halves(whole), "banzhaf", 2, (1,))[0]["spearman"]) < 0.5
+    assert abs(stability_runs.agreement(kept.halves(whole), "banzhaf", 2, (1,))[0]["spearman"]) < 0.5
 
 
 def test_claims_over_all_datasets_count_wins_and_means():

@@ -59,7 +59,7 @@ def run(setting: Setting) -> Outcome:
                 if setting.small
                 else ()
             ),
-            f"The text gives no number of epochs; 30 here, as for LeNet elsewhere. It judges by a test set of unknown size; {protocol.VALIDATION if setting.small else protocol.TEST:,} images here.",
+            f"The text gives no number of epochs; 30 here, as for LeNet elsewhere. It judges by a test set of unknown size; {protocol.held_out_images(setting):,} images here.",
             "A high index also comes from samples that are shared: pure noise gives sqrt(m / (m + step)), counted in whole permutations; the claim is about what lies above that. Simple Monte Carlo needs a pair of coalitions for each image in turn, so that few samples leave images without a value.",
         ),
         (

@@ -68,8 +68,9 @@ def value_images(setting: Setting) -> Images:
         values[name] = found.values_by_repeat.reshape(SEEDS, -1, n).mean(axis=1)
         used[name] = found.n_evaluations // SEEDS
     whole = kept.evaluations(setting, ("cifar10", n, "banzhaf"), count, SEEDS)
-    early = whole.indices < count // 2
-    first, second = (db.estimate(whole.only(part), db.Banzhaf()).values_by_repeat for part in (early, ~early))
+    parts = kept.halves(whole)
+    assert parts is not None  # there are 80 coalitions or more
+    first, second = (db.estimate(part, db.Banzhaf()).values_by_repeat for part in parts)
     return Images(data, values, used, (first, second), kept.machines(kept.work(setting, [("cifar10", n, name) for name in plans])))
 
 
@@ -81,7 +82,7 @@ def differs(setting: Setting) -> tuple[str, ...]:
     )
     return (
         *small,
-        f"The text gives no number of epochs ({EPOCHS} here) and no size of the held-out set ({protocol.VALIDATION if setting.small else protocol.TEST:,} here).",
+        f"The text gives no number of epochs ({EPOCHS} here) and no size of the held-out set ({protocol.held_out_images(setting):,} here).",
         "The paper takes 50,000 samples for each notion; the line `samples` says how many were taken here. With few samples Banzhaf and Shapley values also differ by what was sampled, but every "
         "run sees the same coalitions: between runs only the training differs.",
     )

@@ -37,6 +37,20 @@ def evaluations(setting: Setting, parts: tuple[object, ...], budget: int, repeat
         return db.Evaluations(design, known, utilities[known], ledger.stochastic, ledger.players)
 
 
+def halves(evaluations: db.Evaluations) -> tuple[db.Evaluations, db.Evaluations] | None:
+    """Two parts that share no coalition but those that a design must have; None where there are none to share out."""
+    design, indices = evaluations.design, evaluations.indices
+    if isinstance(design, db.designs.LeaveOneOut):
+        return None
+    unit = design.unit  # a permutation is not cut
+    units = indices // unit
+    if units[-1] == 0:
+        return None
+    early = units < (units[-1] + 1) // 2
+    anchors = indices < 2 if isinstance(design, db.designs.Anchored) else np.zeros(len(indices), dtype=np.bool_)
+    return evaluations.only(early | anchors), evaluations.only(~early | anchors)
+
+
 def work(setting: Setting, ledgers: list[tuple[object, ...]]) -> Work:
     """Which machines evaluated how much, and how long that took."""
     total: Work = {}

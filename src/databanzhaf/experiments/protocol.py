@@ -102,6 +102,11 @@ def load(name: str) -> Any:
         raise db.InvalidInput(f"the dataset {name} cannot be read ({error}). Check the permissions of DATABANZHAF_DATA.") from error
 
 
+def held_out_images(setting: Setting) -> int:
+    """How many images judge in the experiments on images: see `Draw.judged_by_images`."""
+    return VALIDATION if setting.small else TEST
+
+
 def origin(name: str) -> str:
     """Where the data come from, for a page."""
     told = str(load(name).origin).split(": ", 1)[-1]

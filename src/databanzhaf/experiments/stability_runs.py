@@ -36,7 +36,7 @@ def outcome(setting: Setting, experiment: str, title: str, what: str, differs: t
     rows = []
     for name in setting.chosen(DATASETS):
         for notion, evaluations in _runs(name, experiment, setting, changes(name)).items():
-            parts = {"same": (evaluations, evaluations), "other": halves(evaluations)}
+            parts = {"same": (evaluations, evaluations), "other": kept.halves(evaluations)}
             rows += [
                 {"dataset": name, "notion": notion, "coalitions": which, **row}
                 for which, part in parts.items()
@@ -120,20 +120,6 @@ def _claims(part: pd.DataFrame, ranking: str, enough: bool) -> list[Claim]:
     ]
 
 
-def halves(evaluations: db.Evaluations) -> tuple[db.Evaluations, db.Evaluations] | None:
-    """Two parts that share no coalition but those that a design must have; None where there are none to share out."""
-    design, indices = evaluations.design, evaluations.indices
-    if isinstance(design, db.designs.LeaveOneOut):
-        return None
-    unit = design.unit  # a permutation is not cut
-    units = indices // unit
-    if units[-1] == 0:
-        return None
-    early = units < (units[-1] + 1) // 2
-    anchors = indices < 2 if isinstance(design, db.designs.Anchored) else np.zeros(len(indices), dtype=np.bool_)
-    return evaluations.only(early | anchors), evaluations.only(~early | anchors)
-
-
 def _runs(name: str, experiment: str, setting: Setting, changes: dict[str, Any]) -> dict[str, db.Evaluations]:
     """The evaluations behind every notion, with reference + max(k) repeats."""
     reference, ks = counts(setting)
@@ -209,4 +195,4 @@ def _draw(figure: Any, table: pd.DataFrame) -> None:
             )
         ax.set(title=name, xscale="log", xlabel="k, trainings of each coalition", ylabel="Spearman to the reference")
         ax.grid(alpha=0.3)
-    ax.legend(fontsize=7)
+    ax.legend(fontsize=7, loc="center left", bbox_to_anchor=(1, 0.5))

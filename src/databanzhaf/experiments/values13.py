@@ -241,6 +241,11 @@ def means_of(table: pd.DataFrame) -> pd.DataFrame:
     return table.groupby(["dataset", "method"])["mean"].mean().unstack()
 
 
+def of_the_same(paper: pd.DataFrame, means: pd.DataFrame) -> pd.DataFrame:
+    """The paper's means for the same datasets."""
+    return paper.pivot(index="dataset", columns="method", values="mean").reindex(means.index).dropna(how="all")
+
+
 def wins(means: pd.DataFrame, columns: list[str]) -> pd.Series[Any]:
     """On how many datasets each column is best, most first; where two are equally good, nobody is."""
     some = means[columns]
@@ -255,7 +260,7 @@ def enough(setting: Setting, means: pd.DataFrame) -> bool:
 
 def overall_claims(what: str, means: pd.DataFrame, paper: pd.DataFrame, columns: list[str], *, tell: bool) -> tuple[Claim, Claim]:
     """Whether Banzhaf is best most often, and best on average; the paper's numbers are those of the same datasets."""
-    theirs = paper.pivot(index="dataset", columns="method", values="mean").reindex(means.index).dropna(how="all")
+    theirs = of_the_same(paper, means)
     ours, known = wins(means, columns), [column for column in columns if column in theirs and theirs[column].notna().all()]
     papers = wins(theirs, [column for column in columns if column in theirs])
 

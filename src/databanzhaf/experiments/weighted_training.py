@@ -30,7 +30,7 @@ def run(setting: Setting) -> Outcome:
     tell = values13.enough(setting, means)
     columns = [*PAPERS, *(name for name in (*OURS, *WHOLE) if name in means)]
     beats = int((means["banzhaf"] > means["uniform"]).sum())
-    theirs = paper.pivot(index="dataset", columns="method", values="mean").reindex(means.index).dropna(how="all")
+    theirs = values13.of_the_same(paper, means)
     their_beats = int((theirs["banzhaf"] > theirs["uniform"]).sum())
     gain = float((means["banzhaf"] - means["uniform"]).mean())
     whole = int((means["banzhaf"] > means["uniform_whole"]).sum())

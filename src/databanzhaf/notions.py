@@ -162,7 +162,7 @@ class Semivalue(SizeWeighted):
 class LeastCore:
     """The payment that needs the smallest subsidy e so that no coalition earns more alone.
 
-    Minimise e subject to sum(values) = U(N) and sum(values of S) + e >= U(S) for every S.
+    Minimise e subject to sum(values) = U(N) and sum(values of S) + e >= U(S) for every S that has members.
     Of the payments that reach the smallest e, the one closest to equal shares. Not a semivalue.
     """
 

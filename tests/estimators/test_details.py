@@ -212,16 +212,27 @@ def test_least_core_solves_the_papers_program(n, rng):
         table = np.arange(2**n)[:, None] >> np.arange(n) & 1
         program = linprog(
             np.append(np.zeros(n), 1),
-            A_ub=-np.column_stack([table, np.ones(2**n)]),
-            b_ub=-utility,
+            A_ub=-np.column_stack([table, np.ones(2**n)])[1:],  # nobody asks for nothing
+            b_ub=-utility[1:],
             A_eq=[np.append(np.ones(n), 0)],
             b_eq=[utility[-1]],
             bounds=(None, None),
         )
         assert values.sum() == pytest.approx(utility[-1], abs=1e-9)
-        assert core_excess(values, utility) == pytest.approx(program.fun, abs=1e-7)
+        assert core_excess(values, np.append(0, utility[1:])) == pytest.approx(program.fun, abs=1e-7)
         # Of all solutions, the one closest to equal shares.
         assert np.linalg.norm(values) <= np.linalg.norm(program.x[:-1]) + 1e-7
+
+
+@pytest.mark.parametrize("guess", [-1.0, 0.5, 100.0])
+def test_least_core_does_not_depend_on_what_nobody_scores(guess, rng):
+    utility = rng.random(2**5)
+    values = db.value(db.games.Table(utility), db.LeastCore()).values
+    assert np.ptp(values) > 0.1
+    other = db.games.Table(np.append(guess, utility[1:]))
+    np.testing.assert_allclose(db.value(other, db.LeastCore()).values, values, atol=1e-7)
+    sampled = db.value(other, db.LeastCore(), estimator="least_core", budget=200, seed=1)
+    np.testing.assert_allclose(sampled.values, values, atol=1e-6)
 
 
 def test_least_core_of_the_glove_game_pays_the_scarce_glove():

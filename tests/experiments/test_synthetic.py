@@ -226,6 +226,30 @@ def test_images_over_several_trainings(setting, monkeypatch, name):
     assert images.agreement("banzhaf") == pytest.approx(db.ranking.spearman(*images.values["banzhaf"]), nan_ok=True)
 
 
+def test_more_coalitions_give_the_agreement_that_was_projected():
+    n, now, later, noise = 300, 1500, 15_000, 2.0
+    rng = np.random.default_rng(4)
+    design, worth = db.designs.Coin(n, 0), rng.normal(size=n) / np.sqrt(n)
+    utilities = (design.coalitions(np.arange(later)) @ worth)[:, None] + noise * rng.normal(size=(later, 5))
+    everything = db.Evaluations(design, np.arange(later), utilities, True, None)
+
+    def values(evaluations):
+        return db.estimate(evaluations, db.Banzhaf()).values_by_repeat
+
+    some = everything.only(everything.indices < now)
+    halves = tuple(values(part) for part in kept.halves(some))
+    draw = protocol.Draw("", None, np.zeros(n), None, None, None, None, np.zeros(n, bool))
+    images = image_runs.Images(draw, {"banzhaf": values(some)}, {"banzhaf": now}, halves, "")
+    measured = np.corrcoef(values(everything))[np.triu_indices(5, 1)].mean()
+    expected, low, high = images.projected(later)
+    assert low < measured < high < low + 0.4
+    assert images.agreement("banzhaf") < low  # so that the projection says more than what was measured
+    assert image_runs.project(values(some), halves, now, now, np.arange(n)) == pytest.approx(
+        np.cov(values(some))[np.triu_indices(5, 1)].mean() / np.diag(np.cov(values(some))).mean()
+    )
+    assert expected == image_runs.project(values(some), halves, now, later, np.arange(n))
+
+
 def test_convergence_on_images(setting, monkeypatch):
     monkeypatch.setattr(protocol, "lenet", lambda: torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(784, 10)))
     assert "Banzhaf, MSR" in reproduce("convergence_ranking", setting).read_text()

@@ -16,7 +16,7 @@ from databanzhaf.types import BoolArray, Estimate, Evaluations, FloatArray, IntA
 
 # Slack of the second step, relative to the largest utility; ten times the tolerance of the first.
 _SLACK = 1e-9
-# Constraints added per round, for each player: fewer make more rounds. 500 players, 2,000 coalitions: 200 constraints take 35 s, 2,000 take 10.
+# Constraints added per round and player: fewer make more rounds. 500 players, 2,000 coalitions: 200 constraints take 35 s, 2,000 take 10.
 _PER_ROUND = 4
 
 

@@ -84,6 +84,8 @@ def _draw(figure: Any, table: pd.DataFrame) -> None:
     for name, (_, _, colour) in ESTIMATORS.items():
         part = table[table["estimator"] == name]
         ax.plot(part["samples"], part["relative_spearman"], "o-", markersize=3, color=colour, label=name)
+    noise = table[table["estimator"] == "Banzhaf, MSR"]
+    ax.plot(noise["samples"], noise["pure_noise"], ":", color="black", label="pure noise")
     ax.set(xlabel="samples", ylabel="relative Spearman index")
     ax.legend()
     ax.grid(alpha=0.3)

@@ -66,7 +66,7 @@ def outcome(setting: Setting, experiment: str, title: str, what: str, differs: t
         (
             f"The reference has {reference} repeats of its own: those behind k are others, so that the two share no training.",
             "Leave-one-out spends its m on repeats of its n + 1 coalitions; permutations are whole.",
-            "The least core is not unique where only some coalitions are known; here it is the payment closest to equal shares.",
+            "The least core is not unique where only some coalitions are known; here it is the payment closest to equal shares. The empty coalition asks for nothing, though a guess scores above 0.",
             "CIFAR10: features of SqueezeNet stand in for ResNet18's.",
             protocol.BALANCED,
             protocol.CUT,
@@ -194,5 +194,8 @@ def _draw(figure: Any, table: pd.DataFrame) -> None:
                 label=LABELS[notion],
             )
         ax.set(title=name, xscale="log", xlabel="k, trainings of each coalition", ylabel="Spearman to the reference")
+        ks = sorted(table["k"].unique())
+        ax.set_xticks(ks, [str(k) for k in ks])
+        ax.minorticks_off()
         ax.grid(alpha=0.3)
     ax.legend(fontsize=7, loc="center left", bbox_to_anchor=(1, 0.5))

@@ -111,6 +111,13 @@ def _claims(part: pd.DataFrame, ranking: str, enough: bool) -> list[Claim]:
             bool(one["banzhaf"] > others.max() + 0.05) if enough else None,
         ),
         Claim(
+            f"{ranking} reaches 0.9 where Shapley's is below 0.8",
+            "not asked",
+            "; ".join(f"k = {k}: {line['banzhaf']:.3f} and {line['shapley']:.3f}" for k, line in wide.iterrows()),
+            bool(((wide["banzhaf"] > 0.9) & (wide["shapley"] < 0.8)).any()) if enough else None,
+            asked_by_paper=False,
+        ),
+        Claim(
             f"{ranking} is the most stable at k = 1 if the reference has other coalitions",
             "not asked",
             found,

@@ -180,6 +180,22 @@ def test_pure_noise_agrees_with_the_same_coalitions_and_not_with_others():
     assert abs(stability_runs.agreement(kept.halves(whole), "banzhaf", 2, (1,))[0]["spearman"]) < 0.5
 
 
+def test_the_first_draw_is_told_by_itself_where_it_has_more_coalitions():
+    table = pd.DataFrame(
+        [
+            {"dataset": name, "draw": draw, "method": method, "mean": mean}
+            for name, draw, method, mean in [
+                ("a", 0, "banzhaf", 0.5), ("a", 0, "shapley", 0.25), ("a", 1, "banzhaf", 0.0), ("a", 1, "shapley", 1.0),
+                ("b", 0, "banzhaf", 0.75), ("b", 0, "shapley", 0.5),
+            ]
+        ]
+    )  # fmt: skip
+    (told,) = values13.first_draw(table, ["banzhaf", "shapley"], Setting(scale=1.0, draws=2))
+    assert "mean over 2 datasets: Banzhaf 0.625, Shapley 0.375; best on: Banzhaf 2." in told
+    assert values13.first_draw(table, ["banzhaf", "shapley"], Setting(scale=0.1, draws=2)) == ()
+    assert values13.first_draw(table, ["banzhaf", "shapley"], Setting(scale=1.0, draws=1)) == ()
+
+
 def test_claims_over_all_datasets_count_wins_and_means():
     columns = ["banzhaf", "shapley", "loo"]
     means = pd.DataFrame({"banzhaf": [0.9, 0.5, 0.7], "shapley": [0.8, 0.5, 0.6], "loo": [0.1, 0.1, 0.65]}, index=["pol", "wind", "cpu"])

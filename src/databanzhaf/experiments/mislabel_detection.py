@@ -54,6 +54,7 @@ def run(setting: Setting) -> Outcome:
         notes=(
             "The columns after `Beta(1, 16)` are not the paper's: other utilities and notions of ours, then what a person would try first.",
             f"Mean over the {len(complete)} datasets that have every column, best first: {', '.join(f'{_label(name)} {number:.3f}' for name, number in over.items())}.",
+            *values13.first_draw(table, list(NOTIONS), setting),
             *(
                 []
                 if spread != spread

@@ -258,6 +258,21 @@ def enough(setting: Setting, means: pd.DataFrame) -> bool:
     return setting.scale >= 0.1 and len(means) >= 5
 
 
+def first_draw(table: pd.DataFrame, columns: list[str], setting: Setting) -> tuple[str, ...]:
+    """What the first draw says by itself, where it has more coalitions than the others."""
+    if setting.n_draws == 1 or setting.scale <= FURTHER:
+        return ()
+    means = means_of(table[table["draw"] == 0])
+    best = ", ".join(f"{NAMES.get(str(name), name)} {count}" for name, count in wins(means, columns).items() if count)
+    average = ", ".join(
+        f"{NAMES.get(str(name), name)} {mean:.3f}" for name, mean in means[columns].mean().sort_values(ascending=False).items()
+    )
+    return (
+        f"Further draws have at most {FURTHER:g} of the paper's coalitions; with more, as on the first draw, values are closer to what they estimate, those of permutations most. The paper's "
+        f"columns on the first draw alone, mean over {len(means)} datasets: {average}; best on: {best}.",
+    )
+
+
 def overall_claims(what: str, means: pd.DataFrame, paper: pd.DataFrame, columns: list[str], *, tell: bool) -> tuple[Claim, Claim]:
     """Whether Banzhaf is best most often, and best on average; the paper's numbers are those of the same datasets."""
     theirs = of_the_same(paper, means)

@@ -68,6 +68,7 @@ def run(setting: Setting) -> Outcome:
         values13.beside(table, paper, columns).rename(columns=WHOLE),
         notes=(
             "The columns after `uniform` are not the paper's. Whole epochs take as many mini-batches as the rows fill, not one; rows are drawn with replacement there too.",
+            *values13.first_draw(table, PAPERS, setting),
         ),
         size=(11.0, 4.5),
         data=origins(setting),

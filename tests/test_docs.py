@@ -58,6 +58,16 @@ def test_figures_in_the_readme_stand_in_the_results():
     assert all(number in pages for number in reproduced)
 
 
+def test_the_summary_is_that_of_the_pages(tmp_path):
+    from shutil import copy
+
+    from databanzhaf.experiments import summarise
+
+    for claims in (ROOT / "docs" / "paper").glob("*.claims.json"):
+        copy(claims, tmp_path)
+    assert summarise(tmp_path).read_text() == (ROOT / "docs" / "paper" / "summary.md").read_text()
+
+
 def test_pictures_and_links_exist():
     for page in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), ROOT / "CONTRIBUTING.md"]:
         for target in re.findall(r"\]\((?!http)([^)#]+)\)", page.read_text()):

@@ -26,7 +26,7 @@ def reproduce(
     stopped = "Stopped. Networks that were trained are kept; the same command goes on."
     with one_sentence(stopped), terminated_like_interrupted(stopped):
         from databanzhaf.errors import InvalidInput
-        from databanzhaf.experiments import NAMES, Setting, summarise
+        from databanzhaf.experiments import NAMES, Setting, summarise, verdicts
         from databanzhaf.experiments import reproduce as run
 
         if show or name is None:
@@ -51,5 +51,6 @@ def reproduce(
         if name == "all" and chosen is not None:
             raise InvalidInput("`--datasets` belongs to one experiment; got all. Name the experiment, or leave it out.")
         for each in NAMES if name == "all" else [name]:
-            typer.echo(f"Written: {run(each, setting)}")
+            page = run(each, setting)
+            typer.echo(f"Written: {page} ({verdicts(page)})")
         typer.echo(f"Written: {summarise(out)}")

@@ -1,6 +1,6 @@
 """The paper, reproduced: one module for each table and figure."""
 
-from databanzhaf.experiments.registry import NAMES, reproduce, summarise
+from databanzhaf.experiments.registry import NAMES, reproduce, summarise, verdicts
 from databanzhaf.experiments.setting import Setting
 
-__all__ = ["NAMES", "Setting", "reproduce", "summarise"]
+__all__ = ["NAMES", "Setting", "reproduce", "summarise", "verdicts"]

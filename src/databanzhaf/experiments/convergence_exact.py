@@ -40,7 +40,7 @@ def run(setting: Setting) -> Outcome:
             )
     table = pd.DataFrame(rows)
     errors = table.pivot(index="samples", columns="estimator", values="l2_error")
-    ratio = float((errors["marginal"] / errors["reuse"]).mean())
+    ratio = errors["marginal"] / errors["reuse"]
     spread = table.pivot(index="samples", columns="estimator", values="deviation")
     quieter = float((spread["reuse"] < spread["marginal"]).mean())
     return Outcome(
@@ -52,21 +52,21 @@ def run(setting: Setting) -> Outcome:
         f"up to {largest:,} coalitions, {RUNS} runs; the exact value from all 1,024",
         (
             "The paper's points and test set are not published: these are drawn anew by its law. The learning rate (1) and the steps (200) are ours.",
+            f"A model of all ten points is right on {game.utilities[-1]:.1%} of {ten_points.N_TEST:,} test points (paper: around 80%). One set of points, as in the paper.",
             "Each sample of simple Monte Carlo is a pair of coalitions; both axes count trainings.",
         ),
         (
             Claim(
-                "MSR's error falls faster than simple Monte Carlo's",
+                "MSR is closer to the exact values than simple Monte Carlo at equal trainings",
                 "figure",
-                f"its l2 error is {ratio:.2f} times smaller at equal trainings",
-                ratio > 1,
+                f"its l2 error is {ratio.mean():.2f} times smaller on average, {ratio.iloc[-1]:.2f} times at {counts[-1]:,} trainings; smaller at {int((ratio > 1).sum())} of {len(ratio)} sizes",
+                bool((ratio > 1).mean() > 0.5),
             ),
             Claim("MSR varies less between runs", "figure", f"smaller deviation at {quieter:.0%} of the sample sizes", quieter > 0.5),
         ),
-        table.pivot(index="samples", columns="estimator", values="l2_error").reset_index(),
-        notes=(
-            f"A model of all ten points is right on {game.utilities[-1]:.1%} of {ten_points.N_TEST:,} test points (paper: around 80%). The l2 error of all ten values:",
-        ),
+        errors.reset_index()[["samples", "reuse", "marginal"]].rename(columns={"reuse": "MSR", "marginal": "simple Monte Carlo"}),
+        notes=("The table shows the l2 error of all ten values, mean over the runs.",),
+        scaled=f"of {PAPER_SAMPLES:,} coalitions, our number",
     )
 
 

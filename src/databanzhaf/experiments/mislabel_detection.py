@@ -18,6 +18,12 @@ from databanzhaf.experiments.weighted_training import differs, origins, samples
 # Version of the F1: 2 puts equal values in order by chance.
 RULE = 2
 
+BASELINES_EXPLAINED = (
+    "Of the baselines, `10-fold` is the probability that a model trained on the other nine folds gives to a row's label (a logistic regression, a forest of 100 trees, the same network with the plain loss); "
+    "`forest on validation` that of a forest fitted on the 200 validation rows, whose labels are right, as they are for every column that needs a utility; `forest out of bag` that of the trees which have not "
+    f"seen the row; `kNN-Shapley` the exact Shapley value of a classifier by {baselines.NEIGHBOURS} neighbours."
+)
+
 
 def run(setting: Setting) -> Outcome:
     table, work = values13.collect("mislabel_detection", setting, lambda valued: f1_scores(valued, setting), RULE)
@@ -53,6 +59,8 @@ def run(setting: Setting) -> Outcome:
         shown,
         notes=(
             "The columns after `Beta(1, 16)` are not the paper's: other utilities and notions of ours, then what a person would try first.",
+            values13.OURS_EXPLAINED,
+            BASELINES_EXPLAINED,
             f"Mean over the {len(complete)} datasets that have every column, best first: {', '.join(f'{_label(name)} {number:.3f}' for name, number in over.items())}.",
             *values13.first_draw(table, list(NOTIONS), setting),
             *(

@@ -22,11 +22,12 @@ def run(setting: Setting) -> Outcome:
     y, y_val = 1.5 * x + rng.normal(0, 0.5, ROWS), 1.5 * x_val + rng.normal(0, 0.5, VALIDATION)
     simulations = setting.count(PAPER_SIMULATIONS, least=20_000)
     start = rng.normal(0, SIGMA, simulations)
-    rows, losses = [], {}
+    rows, losses, laws = [], {}, {}
     for steps in STEPS:
         theta = descend(start, x, y, steps)
         loss = ((np.outer(theta, x_val) - y_val) ** 2).sum(axis=1)
         losses[steps] = loss
+        laws[steps] = law(x, y, x_val, y_val, steps)
         mean, variance, loss_mean, loss_variance = derived(x, y, x_val, y_val, steps)
         independent = independent_variance(x_val, y_val, mean, variance)
         rows.append(
@@ -54,33 +55,42 @@ def run(setting: Setting) -> Outcome:
         "The parameter of y = theta x after T steps of gradient descent from a Gaussian start is Gaussian; the paper derives its mean and variance, and "
         "the law of the validation loss. Here both are simulated.",
         table,
-        lambda figure: _draw(figure, losses),
+        lambda figure: _draw(figure, losses, laws),
         f"{simulations:,} starts, {ROWS} training and {VALIDATION} validation rows",
         (
             "The paper writes the validation loss as a sum of scaled non-central chi-squared variables. All of them have one theta, so they are not independent: drawn one by one they would give the "
             "right mean and a variance that is too small (last column). The column `derived` is for one theta.",
+            "The paper calls the law of the loss intractable. With one theta it is that of a (theta - b/a)^2 plus a constant (see `derived` in the code for a and b): the thin lines.",
             "The paper's rows are not published; learning rate 0.02, sigma 1.",
         ),
         (
             Claim(
-                "E[theta_T] = f/g (1 - (1 - eta g)^T)",
+                "Regression: E[theta_T] = f/g (1 - (1 - eta g)^T)",
                 "derived",
                 f"largest deviation {gap:.2e} of {simulations:,} simulations",
                 gap < 5 * SIGMA / np.sqrt(simulations),
             ),
             Claim(
-                "Var(theta_T) = sigma^2 (1 - eta g)^(2T)",
+                "Regression: Var(theta_T) = sigma^2 (1 - eta g)^(2T)",
                 "derived",
                 f"simulated / derived: {ratio.min():.3f} to {ratio.max():.3f}",
                 bool((abs(ratio - 1) < 0.05).all()),
             ),
             Claim(
-                "The validation loss is the given sum of chi-squared variables (with one theta)",
+                "Regression: the validation loss is a sum of chi-squared variables, one for each row",
                 "law given",
-                f"simulated / derived: mean {mean_ratio.min():.3f} to {mean_ratio.max():.3f}, variance {own_ratio.min():.3f} to {own_ratio.max():.3f}; with independent terms the variance is off by {loss_ratio.min():.1f} to {loss_ratio.max():.1f} times",
+                f"as independent terms, simulated / derived: mean {mean_ratio.min():.3f} to {mean_ratio.max():.3f}, variance {loss_ratio.min():.1f} to {loss_ratio.max():.1f}",
+                bool((abs(mean_ratio - 1) < 0.02).all() and (abs(loss_ratio - 1) < 0.1).all()),
+            ),
+            Claim(
+                "Regression: is the validation loss one shifted non-central chi-squared variable, since all rows share one theta?",
+                "not asked",
+                f"simulated / derived: mean {mean_ratio.min():.3f} to {mean_ratio.max():.3f}, variance {own_ratio.min():.3f} to {own_ratio.max():.3f}",
                 bool((abs(mean_ratio - 1) < 0.02).all() and (abs(own_ratio - 1) < 0.1).all()),
+                asked_by_paper=False,
             ),
         ),
+        scaled=f"of {PAPER_SIMULATIONS:,} simulations, our number",
     )
 
 
@@ -110,16 +120,25 @@ def independent_variance(x_val: Any, y_val: Any, mean: float, variance: float) -
     return float((scale**2 * (2 + 4 * (x_val * mean - y_val) ** 2 / scale)).sum())
 
 
-def _draw(figure: Any, losses: dict[int, Any]) -> None:
+def law(x: Any, y: Any, x_val: Any, y_val: Any, steps: int) -> Any:
+    """The law of the validation loss: a (theta - b/a)^2 + c - b^2/a, with a, b and c as in `derived`, is a shifted non-central chi-squared."""
+    from scipy.stats import ncx2
+
+    mean, variance, _, _ = derived(x, y, x_val, y_val, steps)
+    a, b, c = float(x_val @ x_val), float(x_val @ y_val), float(y_val @ y_val)
+    return ncx2(1, (mean - b / a) ** 2 / variance, loc=c - b**2 / a, scale=a * variance)
+
+
+def _draw(figure: Any, losses: dict[int, Any], laws: dict[int, Any]) -> None:
     ax = figure.subplots()
+    edges = np.geomspace(losses[10].min(), losses[0].max(), 120)
     for steps in (0, 2, 5, 10):
-        ax.hist(
-            losses[steps],
-            bins=np.geomspace(losses[10].min(), np.quantile(losses[0], 0.999), 120),
-            density=True,
-            histtype="step",
-            label=f"T = {steps}",
-        )
+        counts, _ = np.histogram(losses[steps], edges)
+        line = ax.stairs(counts / np.diff(edges) / len(losses[steps]), edges, label=f"T = {steps}")
+        middle = np.sqrt(edges[1:] * edges[:-1])
+        ax.plot(middle, laws[steps].pdf(middle), color=line.get_edgecolor(), linewidth=0.6)
+    ax.plot([], [], color="black", linewidth=0.6, label="derived")
+    ax.set_ylim(bottom=1e-6)
     ax.set(xscale="log", yscale="log", xlabel="validation loss", ylabel="density")
     ax.legend()
     ax.grid(alpha=0.3)

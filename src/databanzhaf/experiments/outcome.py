@@ -53,6 +53,8 @@ class Outcome:
     hardware: str = ""
     # How many datasets its claims are about; 0 for those that have none.
     datasets: int = 0
+    # What `--scale` does.
+    scaled: str = "of the paper's number of coalitions was asked for; the line `samples` says what was taken"
 
 
 def write(name: str, outcome: Outcome, setting: Setting, seconds: float) -> Path:
@@ -63,6 +65,7 @@ def write(name: str, outcome: Outcome, setting: Setting, seconds: float) -> Path
     claims = {
         "title": outcome.title,
         "scale": setting.scale,
+        **({"image_scale": setting.image_scale} if name in IMAGES else {}),
         "seed": setting.seed,
         "datasets": outcome.datasets,
         "claims": [{**asdict(each), "holds": None if each.holds is None else bool(each.holds)} for each in outcome.claims],
@@ -109,7 +112,7 @@ def _page(name: str, outcome: Outcome, setting: Setting, seconds: float) -> str:
     facts = {
         "date": time.strftime("%Y-%m-%d", time.gmtime()),
         "command": f"`{command(name, setting)}`",
-        "scale": f"{setting.scale:g} asked for (1 is the paper's number of coalitions); the line `samples` says what was taken",
+        "scale": f"{setting.scale:g} {outcome.scaled}",
         "seed": str(setting.seed),
         "hardware": outcome.hardware or hardware(setting),
         "samples": outcome.samples,

@@ -52,19 +52,20 @@ def run(setting: Setting) -> Outcome:
         ),
         (
             Claim(
-                "Banzhaf's ranking is the most stable under noise",
+                "Ten points: Banzhaf's ranking is the most stable under noise",
                 "figure",
                 f"highest or equal at {highest} of {len(SIGMAS)} sigmas; another notion above it by more than two standard errors at {beaten}",
                 True if highest == len(SIGMAS) else False if beaten else None,
             ),
             Claim(
-                "Its lead over Shapley grows with the noise",
+                "Ten points: Banzhaf's lead over Shapley grows with the noise",
                 "figure",
                 f"from {lead.iloc[0]:.3f} at sigma = {SIGMAS[0]} to {lead.iloc[-1]:.3f} at {SIGMAS[-1]}",
                 bool(lead.iloc[-1] > lead.iloc[0]),
             ),
         ),
         wide.reset_index()[["sigma", *EVERY]].rename(columns=LABELS),
+        scaled=f"of {SETS} sets of points, our number",
     )
 
 

@@ -17,7 +17,7 @@ from databanzhaf.experiments.setting import Setting
 
 # In the order of the paper; what each shows.
 NAMES: Final = {
-    "margins": "Theorems 1 and 2: safety margin and Lipschitz constant",
+    "margins": "Theorems 1 and 2: safety margin; and the Lipschitz constant",
     "instability": "Box plots (a)-(c): values of 20 CIFAR10 images over five trainings",
     "top_bottom": "Top-k and bottom-k: rows that stay in the top and bottom k% over five runs",
     "convergence_exact": "Convergence (a): maximum sample reuse against simple Monte Carlo",
@@ -78,6 +78,13 @@ def _told(out: Path) -> Iterator[None]:
         raise db.InvalidInput(f"`{place}` cannot be read ({error.strerror or error}). Check its permissions.") from error
 
 
+def verdicts(page: Path) -> str:
+    """What became of the paper's claims on one page, in a few words."""
+    claims = [claim["holds"] for claim in read_json(page.with_suffix(".claims.json"))["claims"] if claim["asked_by_paper"]]
+    told = ((True, "yes"), (False, "no"), (None, "cannot tell"))
+    return "the paper's claims: " + ", ".join(f"{claims.count(holds)} {what}" for holds, what in told if holds in claims)
+
+
 def summarise(out: Path) -> Path:
     """One page with every claim that the experiments in `out` have looked at."""
     claims: list[list[str]] = []
@@ -100,7 +107,7 @@ def summarise(out: Path) -> Path:
     text = [
         "# The paper's claims, and our numbers",
         f"Of {len(claims)} claims {counts[True]} hold here, {counts[False]} do not, and {counts[None]} cannot be told from these runs. Each line is written "
-        "by the experiment that it comes from; its page says how it was run and what differs from the paper.",
+        "by the experiment that it comes from; its page says how it was run and what differs from the paper. Cannot tell: too few coalitions or datasets were taken, or the difference is within two standard errors.",
         as_markdown(pd.DataFrame(claims, columns=["claim", "paper", "ours", "holds here", "from"])),
     ]
     if questions:
@@ -115,6 +122,7 @@ def summarise(out: Path) -> Path:
 
 def _origin(name: str, found: dict[str, Any]) -> str:
     sets = found.get("datasets")
-    return f"[{name}]({name}.md) at scale {found['scale']:g}, seed {found.get('seed', 0)}" + (
+    images = f" (networks on images: image-scale {found['image_scale']:g})" if "image_scale" in found else ""
+    return f"[{name}]({name}.md) at scale {found['scale']:g}{images}, seed {found.get('seed', 0)}" + (
         f", {sets} dataset{'s' * (sets > 1)}" if sets else ""
     )

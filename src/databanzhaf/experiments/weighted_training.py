@@ -47,11 +47,11 @@ def run(setting: Setting) -> Outcome:
             Claim(
                 "Weighted training: Banzhaf values beat uniform weights",
                 f"on {their_beats} of {len(theirs)}",
-                f"on {beats} of {len(means)}, by {gain:+.3f} on average",
+                f"on {beats} of {len(means)} (all: yes), by {gain:+.3f} on average",
                 beats == len(means) if tell else None,
             ),
             Claim(
-                "Does that beat uniform weights with whole epochs?",
+                "Do Banzhaf weights with one mini-batch an epoch beat uniform weights with whole epochs?",
                 "not asked",
                 f"on {whole} of {len(means)}: {means['banzhaf'].mean():.3f} against {means['uniform_whole'].mean():.3f} on average",
                 whole > len(means) / 2 if tell else None,
@@ -68,6 +68,7 @@ def run(setting: Setting) -> Outcome:
         values13.beside(table, paper, columns).rename(columns=WHOLE),
         notes=(
             "The columns after `uniform` are not the paper's. Whole epochs take as many mini-batches as the rows fill, not one; rows are drawn with replacement there too.",
+            values13.OURS_EXPLAINED,
             *values13.first_draw(table, PAPERS, setting),
         ),
         size=(11.0, 4.5),
@@ -154,5 +155,5 @@ def _draw(figure: Any, table: pd.DataFrame) -> None:
         ax.bar(place + number * 0.075, gains[column], 0.075, color=colours[column], label=NAMES[column])
     ax.axhline(0, color="black", linewidth=0.8)
     ax.set_xticks(place + 0.3, gains.index, rotation=30)
-    ax.set(ylabel="accuracy less that of uniform weights")
+    ax.set(ylabel="accuracy minus that of uniform weights")
     ax.legend(fontsize=7, ncols=3)

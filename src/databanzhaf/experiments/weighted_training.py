@@ -156,4 +156,4 @@ def _draw(figure: Any, table: pd.DataFrame) -> None:
     ax.axhline(0, color="black", linewidth=0.8)
     ax.set_xticks(place + 0.3, gains.index, rotation=30)
     ax.set(ylabel="accuracy minus that of uniform weights")
-    ax.legend(fontsize=7, ncols=3)
+    ax.legend(fontsize=7, loc="center left", bbox_to_anchor=(1, 0.5))

@@ -316,7 +316,7 @@ class Estimate:
             f"  {names[i]!s:>12}  {self.values[i]:+.{digits}f} ± {self.std_errors[i]:.{digits}f}" if i is not None else "           ..."
             for i in shown
         ]
-        if np.isnan(self.std_errors).any() and self.estimator != "least_core":
+        if np.isnan(self.std_errors).any() and self.notion != "least_core":
             rows.append("± nan: training noise was not measured; repeats=2 or more measures it")
         if np.isinf(self.std_errors).any():
             rows.append("± inf: too few evaluations say something about these players; raise the budget")

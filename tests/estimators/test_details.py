@@ -224,7 +224,40 @@ def test_least_core_solves_the_papers_program(n, rng):
         assert np.linalg.norm(values) <= np.linalg.norm(program.x[:-1]) + 1e-7
 
 
-@pytest.mark.parametrize("guess", [-1.0, 0.5, 100.0])
+def test_least_core_where_the_first_solver_gives_up():
+    """HiGHS: "Status 15", from too few coalitions to need a subsidy."""
+    design, utility = db.designs.Anchored(20, 9), np.random.default_rng(9).random(26)
+    values = db.estimate(db.Evaluations(design, np.arange(26), utility[:, None]), db.LeastCore()).values
+    received = design.coalitions(np.arange(1, 26)) @ values
+    assert (received - utility[1:]).min() > -1e-7  # no subsidy is needed
+    assert values.sum() == pytest.approx(utility[1])
+
+
+def test_least_core_that_no_solver_finds_is_an_error_of_ours(monkeypatch):
+    from types import SimpleNamespace
+
+    monkeypatch.setattr("scipy.optimize.linprog", lambda *args, **how: SimpleNamespace(status=4, message="numbers"))
+    with pytest.raises(db.DatabanzhafError, match="raise the budget"):
+        db.value(db.games.Table([0.0, 1, 1, 1]), db.LeastCore())
+
+
+def test_least_core_does_not_trust_a_solver(monkeypatch):
+    """One that calls infeasible payments optimal is asked again in another way."""
+    from scipy.optimize import linprog
+
+    def careless(*args, **how):
+        found = linprog(*args, **how)
+        if how["method"] == "highs" and how["options"]["primal_feasibility_tolerance"] < 1e-9:
+            found.x[0] += 0.1
+        return found
+
+    utility = np.random.default_rng(3).random(2**5)
+    right = db.value(db.games.Table(utility), db.LeastCore()).values
+    monkeypatch.setattr("scipy.optimize.linprog", careless)
+    np.testing.assert_allclose(db.value(db.games.Table(utility), db.LeastCore()).values, right, atol=1e-6)
+
+
+@pytest.mark.parametrize("guess", [-1.0, 0.5, 100.0, 1e300])
 def test_least_core_does_not_depend_on_what_nobody_scores(guess, rng):
     utility = rng.random(2**5)
     values = db.value(db.games.Table(utility), db.LeastCore()).values

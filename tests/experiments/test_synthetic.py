@@ -248,6 +248,11 @@ def test_more_coalitions_give_the_agreement_that_was_projected():
         np.cov(values(some))[np.triu_indices(5, 1)].mean() / np.diag(np.cov(values(some))).mean()
     )
     assert expected == image_runs.project(values(some), halves, now, later, np.arange(n))
+    pure = rng.normal(size=(40, 15, n))  # values that are nothing but noise: estimates of variances turn negative, correlations do not
+    found = [image_runs.project(each[:5], (each[5:10], each[10:]), now, later, np.arange(n)) for each in pure]
+    assert 0 <= min(found) <= max(found) <= 1
+    still = np.zeros((5, n))
+    assert np.isnan(image_runs.project(still, (still, still), now, later, np.arange(n)))
 
 
 def test_convergence_on_images(setting, monkeypatch):

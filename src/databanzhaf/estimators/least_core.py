@@ -4,20 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final, Literal
 
 import numpy as np
 
 from databanzhaf import designs
-from databanzhaf.errors import DesignMismatch
+from databanzhaf.errors import DatabanzhafError, DesignMismatch
 from databanzhaf.notions import LeastCore as LeastCoreNotion
 from databanzhaf.notions import Notion
 from databanzhaf.types import BoolArray, Estimate, Evaluations, FloatArray, IntArray
 
 # Slack of the second step, relative to the largest utility; ten times the tolerance of the first.
 _SLACK = 1e-9
-# Constraints added per round and player: fewer make more rounds. 500 players, 2,000 coalitions: 200 constraints take 35 s, 2,000 take 10.
-_PER_ROUND = 4
+# Constraints added per round, at least and per player: fewer make more rounds. 500 players, 2,000 coalitions: 200 take 35 s, 2,000 take 10.
+_PER_ROUND, _PER_PLAYER = 400, 4
+# Now and then HiGHS gives up (many optimal payments), or calls optimal what is not feasible: then the next way is tried.
+_WAYS: Final[tuple[tuple[Literal["highs", "highs-ipm"], float], ...]] = (
+    ("highs", 1e-10),
+    ("highs-ipm", 1e-10),
+    ("highs", 1e-7),
+    ("highs-ipm", 1e-7),
+)
 
 
 @dataclass(frozen=True)
@@ -88,7 +95,7 @@ def least_core_values(
     # Nobody asks for nothing: U of nobody is often that of a guess, and as a subsidy for all it would leave equal shares.
     asks = sums(np.ones(members(np.array([everybody])).shape[1])) > 0
     scale = float(np.abs(utility[asks]).max()) or 1.0
-    return scale * _unit_least_core(np.where(asks, utility / scale, -np.inf), sums, members, everybody)
+    return scale * _unit_least_core(np.where(asks, utility, -np.inf) / scale, sums, members, everybody)
 
 
 def _unit_least_core(
@@ -106,7 +113,7 @@ def _unit_least_core(
     while True:
         shortfall = utility - sums(payment) - subsidy
         shortfall[working] = -np.inf
-        worst = np.argsort(-shortfall, kind="stable")[: _PER_ROUND * n]
+        worst = np.argsort(-shortfall, kind="stable")[: max(_PER_ROUND, _PER_PLAYER * n)]
         worst = worst[shortfall[worst] > 2 * _SLACK]
         if not worst.size:
             return payment
@@ -117,24 +124,34 @@ def _unit_least_core(
 
 
 def _smallest_subsidy(constraints: FloatArray, utility: FloatArray, total: float) -> float:
+    """The smallest e that a solver finds and its own payment confirms."""
     from scipy.optimize import linprog
 
     k, n = constraints.shape
-    solution: Any = linprog(
-        np.append(np.zeros(n), 1.0),
-        A_ub=-np.column_stack([constraints, np.ones(k)]),
-        b_ub=-utility,
-        A_eq=np.append(np.ones(n), 0.0)[None, :],
-        b_eq=[total],
-        bounds=(None, None),
-        method="highs",
-        options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
-    )
-    if solution.status != 0:
-        raise RuntimeError(f"the least core's linear program was not solved: {solution.message}")
-    # What its payment really needs: the solver may fall short by its tolerance, and the second step must have a solution.
-    payment = solution.x[:-1] + (total - solution.x[:-1].sum()) / n
-    return float(np.max(utility - constraints @ payment))
+    least = np.inf
+    for method, tolerance in _WAYS:
+        solution: Any = linprog(
+            np.append(np.zeros(n), 1.0),
+            A_ub=-np.column_stack([constraints, np.ones(k)]),
+            b_ub=-utility,
+            A_eq=np.append(np.ones(n), 0.0)[None, :],
+            b_eq=[total],
+            bounds=(None, None),
+            method=method,
+            options={"primal_feasibility_tolerance": tolerance, "dual_feasibility_tolerance": tolerance},
+        )
+        if solution.status != 0:
+            continue
+        # What its payment really needs: the solver may fall short by its tolerance, and the second step must have a solution.
+        payment = solution.x[:-1] + (total - solution.x[:-1].sum()) / n
+        least = min(least, float(np.max(utility - constraints @ payment)))
+        if least - solution.fun < _SLACK:
+            break
+    if least == np.inf:
+        raise DatabanzhafError(
+            f"the least core's linear program was not solved ({solution.message}). Evaluations are kept; raise the budget and run again."
+        )
+    return least
 
 
 def _closest(constraints: FloatArray, demand: FloatArray, equal: FloatArray) -> FloatArray:

@@ -45,7 +45,7 @@ class Images:
         images = np.arange(whole.shape[1])
         rng = np.random.default_rng(0)
         again = [project(whole, self.halves, self.coalitions["banzhaf"], count, rng.choice(images, len(images))) for _ in range(200)]
-        low, high = np.clip(np.nan_to_num(np.quantile(again, (0.025, 0.975))), 0, 1)
+        low, high = np.quantile(again, (0.025, 0.975))
         return project(whole, self.halves, self.coalitions["banzhaf"], count, images), float(low), float(high)
 
     def agreement_apart(self) -> float:
@@ -60,7 +60,7 @@ def project(
     """The correlation between runs at `later` coalitions, from runs (a line each) of `now`: an image's estimate is its value, plus what was by
     chance sampled with it (shared by the runs), plus training noise; the last two shrink with the number of coalitions.
 
-    Runs that share no coalition have the values alone in common, and so give their variance.
+    Runs that share no coalition have the values alone in common, and so give their variance. NaN where nothing varies.
     """
     runs = range(len(whole))
     between = np.cov(np.concatenate([whole, *halves])[:, images])
@@ -68,8 +68,14 @@ def project(
     true = float(np.mean([between[first[a], second[b]] for a, b in permutations(runs, 2)]))
     shared = float(np.mean([between[own[a], own[b]] for a, b in combinations(runs, 2)]))
     total = float(np.mean([between[a, a] for a in own]))
-    common = true + (shared - true) * now / later
-    return common / (common + (total - shared) * now / later)
+    values, sampled, trained = (
+        max(true, 0.0),
+        max(shared - max(true, 0.0), 0.0),
+        max(total - shared, 0.0),
+    )  # variances, of which estimates may be negative
+    common = values + sampled * now / later
+    everything = common + trained * now / later
+    return common / everything if everything > 0 else np.nan
 
 
 def _mean_spearman(pairs: Iterable[tuple[Any, Any]]) -> float:

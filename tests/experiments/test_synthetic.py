@@ -9,7 +9,19 @@ import torch
 
 import databanzhaf as db
 from databanzhaf import loop
-from databanzhaf.experiments import Setting, image_runs, kept, outcome, protocol, reproduce, stability_runs, values13, weighted_training
+from databanzhaf.experiments import (
+    Setting,
+    image_runs,
+    instability,
+    kept,
+    outcome,
+    protocol,
+    reproduce,
+    stability_runs,
+    top_bottom,
+    values13,
+    weighted_training,
+)
 
 
 @pytest.fixture
@@ -224,6 +236,35 @@ def test_images_over_several_trainings(setting, monkeypatch, name):
     images = image_runs.value_images(setting)
     assert images.values["banzhaf"].shape == (2, 50)
     assert images.agreement("banzhaf") == pytest.approx(db.ranking.spearman(*images.values["banzhaf"]), nan_ok=True)
+
+
+@pytest.mark.parametrize(
+    ("coalitions", "noise", "verdicts", "shares"),
+    [
+        # Noise of training in the values of LOO, Shapley and Banzhaf; whether the paper's indices of the three and Banzhaf's lead hold;
+        # whether Banzhaf's lead in top and bottom shares holds, and that the others' are low.
+        (50_000, (50, 50, 0.2), [True, True, True, True], [True, True]),
+        (50_000, (50, 50, 50), [True, True, False, False], [False, True]),
+        (50_000, (0.2, 50, 0.2), [False, True, True, False], [False, False]),
+        (2_000, (50, 50, 0.2), [None, None, True, True], [True, None]),  # fewer would agree less: what they show is there
+        (2_000, (50, 50, 50), [None, None, None, None], [None, None]),
+        (2_000, (0.2, 50, 0.2), [False, None, True, False], [None, False]),
+    ],
+)
+def test_fewer_coalitions_neither_refute_stability_nor_confirm_the_lack_of_it(setting, monkeypatch, coalitions, noise, verdicts, shares):
+    n = 2000
+    rng = np.random.default_rng(1)
+    worth = rng.normal(size=n)
+    values = {name: worth + much * rng.normal(size=(5, n)) for name, much in zip(image_runs.NOTIONS, noise, strict=True)}
+    draw = protocol.Draw("", None, np.zeros(n), None, None, None, None, np.arange(n) < n // 10)
+    images = image_runs.Images(draw, values, dict.fromkeys(values, coalitions), (values["banzhaf"], values["banzhaf"]), "")
+    monkeypatch.setattr(image_runs, "value_images", lambda setting: images)
+    whole = Setting(scale=1.0, device="cpu", out=setting.out)
+    found = instability.run(whole)
+    assert [claim.holds for claim in found.claims if claim.asked_by_paper] == verdicts
+    assert any("a projection, not a measurement" in note for note in found.notes) == (coalitions < 50_000)
+    assert len(found.table) == 3 * n
+    assert [claim.holds for claim in top_bottom.run(whole).claims] == shares
 
 
 def test_more_coalitions_give_the_agreement_that_was_projected():

@@ -244,7 +244,7 @@ def test_images_over_several_trainings(setting, monkeypatch, name):
         # Noise of training in the values of LOO, Shapley and Banzhaf; whether the paper's indices of the three and Banzhaf's lead hold;
         # whether Banzhaf's lead in top and bottom shares holds, and that the others' are low.
         (50_000, (50, 50, 0.2), [True, True, True, True], [True, True]),
-        (50_000, (50, 50, 2), [True, True, False, False], [False, True]),  # ahead, but not by far
+        (50_000, (50, 50, 1.5), [True, True, False, True], [False, True]),  # ahead in the shares, but not by far
         (50_000, (50, 50, 50), [True, True, False, False], [False, True]),
         (50_000, (0.2, 50, 0.2), [False, True, True, False], [False, False]),
         (2_000, (50, 50, 0.2), [None, None, True, True], [True, None]),  # fewer would agree less: what they show is there

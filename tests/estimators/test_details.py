@@ -233,6 +233,14 @@ def test_least_core_where_the_first_solver_gives_up():
     assert values.sum() == pytest.approx(utility[1])
 
 
+def test_least_core_does_not_ask_for_repeats_that_would_not_help():
+    game = db.games.Function(3, lambda coalitions, keys: coalitions.sum(axis=1) + keys % 7 / 100, stochastic=True, name="three")
+    told = str(db.value(game, db.LeastCore(), estimator="exact", repeats=4))
+    assert "nan" in told
+    assert "repeats" not in told
+    assert "repeats=2" in str(db.value(game, estimator="exact"))  # there they do help
+
+
 def test_least_core_that_no_solver_finds_is_an_error_of_ours(monkeypatch):
     from types import SimpleNamespace
 

@@ -291,11 +291,14 @@ def test_bad_input_names_what_there_is(tmp_path, monkeypatch):
         assert refused.exit_code == 2, words
         assert said in refused.stderr
         assert len(refused.stderr.strip().splitlines()) == 1
-    assert run("MARGINS ", "--out", "fine").exit_code == 0
-    Path("fine/noise_1d.claims.json").write_text("{")
-    damaged = run("margins", "--out", "fine")
-    assert damaged.exit_code == 2
-    assert "noise_1d.claims.json` is damaged" in damaged.stderr
+    fine = run("MARGINS ", "--out", "fine")
+    assert fine.exit_code == 0
+    assert "margins.md (the paper's claims: 4 yes, 2 no)" in fine.stdout
+    for text in ("{", "{}", '{"claims": 3}', '{"claims": [3]}', '{"scale": 1, "claims": [{"holds": true}]}'):
+        Path("fine/noise_1d.claims.json").write_text(text)
+        damaged = run("margins", "--out", "fine")
+        assert damaged.exit_code == 2
+        assert "noise_1d.claims.json` is damaged" in damaged.stderr
     monkeypatch.setenv("DATABANZHAF_DATA", str(tmp_path))
     absent = run("mislabel_detection", "--datasets", "pol", "--scale", "0.001")
     assert absent.exit_code == 2

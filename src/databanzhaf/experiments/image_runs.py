@@ -68,11 +68,9 @@ def project(
     true = float(np.mean([between[first[a], second[b]] for a, b in permutations(runs, 2)]))
     shared = float(np.mean([between[own[a], own[b]] for a, b in combinations(runs, 2)]))
     total = float(np.mean([between[a, a] for a in own]))
-    values, sampled, trained = (
-        max(true, 0.0),
-        max(shared - max(true, 0.0), 0.0),
-        max(total - shared, 0.0),
-    )  # variances, of which estimates may be negative
+    # Variances, of which estimates may be negative.
+    values = max(true, 0.0)
+    sampled, trained = max(shared - values, 0.0), max(total - shared, 0.0)
     common = values + sampled * now / later
     everything = common + trained * now / later
     return common / everything if everything > 0 else np.nan

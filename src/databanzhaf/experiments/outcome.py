@@ -8,7 +8,7 @@ import platform
 import time
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pandas as pd
 
@@ -19,6 +19,8 @@ from databanzhaf.experiments.setting import Setting
 TABLES = ("weighted_training", "mislabel_detection")
 IMAGES = (*TABLES, "instability", "top_bottom", "convergence_ranking")
 TRAINING = (*IMAGES, "rank_stability", "rank_stability_smoothing")
+# What `Claim.holds` means.
+VERDICTS: Final = {True: "yes", False: "no", None: "cannot tell"}
 
 
 @dataclass(frozen=True)
@@ -139,11 +141,8 @@ def _page(name: str, outcome: Outcome, setting: Setting, seconds: float) -> str:
 
 
 def claims_table(claims: list[Claim]) -> pd.DataFrame:
-    def told(holds: bool | None) -> str:
-        return "cannot tell" if holds is None else "yes" if holds else "no"
-
     return pd.DataFrame(
-        [[each.claim, each.paper, each.ours, told(each.holds)] for each in claims], columns=["claim", "paper", "ours", "holds here"]
+        [[each.claim, each.paper, each.ours, VERDICTS[each.holds]] for each in claims], columns=["claim", "paper", "ours", "holds here"]
     )
 
 

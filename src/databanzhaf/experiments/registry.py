@@ -12,7 +12,7 @@ from typing import Any, Final
 import pandas as pd
 
 import databanzhaf as db
-from databanzhaf.experiments.outcome import as_markdown, read_json, replace_text, write
+from databanzhaf.experiments.outcome import VERDICTS, as_markdown, read_json, replace_text, write
 from databanzhaf.experiments.setting import Setting
 
 # In the order of the paper; what each shows.
@@ -81,8 +81,7 @@ def _told(out: Path) -> Iterator[None]:
 def verdicts(page: Path) -> str:
     """What became of the paper's claims on one page, in a few words."""
     claims = [claim["holds"] for claim in read_json(page.with_suffix(".claims.json"))["claims"] if claim["asked_by_paper"]]
-    told = ((True, "yes"), (False, "no"), (None, "cannot tell"))
-    return "the paper's claims: " + ", ".join(f"{claims.count(holds)} {what}" for holds, what in told if holds in claims)
+    return "the paper's claims: " + ", ".join(f"{claims.count(holds)} {what}" for holds, what in VERDICTS.items() if holds in claims)
 
 
 def summarise(out: Path) -> Path:
@@ -95,14 +94,14 @@ def summarise(out: Path) -> Path:
         if not path.is_file():
             continue
         found = read_json(path)
-        if "claims" not in found:
-            raise db.LedgerFailed(f"`{path}` is damaged. Run `databanzhaf reproduce {name}` again, or delete it.")
-        for claim in found["claims"]:
-            holds = {True: "yes", False: "**no**", None: "cannot tell"}[claim["holds"]]
-            row = [claim["claim"], claim["paper"], claim["ours"], holds, _origin(name, found)]
-            by_paper = claim.get("asked_by_paper", True)
-            (claims if by_paper else questions).append(row)
-            counts[claim["holds"]] += by_paper
+        try:
+            for claim in found["claims"]:
+                holds = "**no**" if claim["holds"] is False else VERDICTS[claim["holds"]]
+                row = [claim["claim"], claim["paper"], claim["ours"], holds, _origin(name, found)]
+                (claims if claim["asked_by_paper"] else questions).append(row)
+                counts[claim["holds"]] += claim["asked_by_paper"]
+        except (LookupError, TypeError, ValueError) as error:  # a file that is not ours, or of another version
+            raise db.LedgerFailed(f"`{path}` is damaged. Run `databanzhaf reproduce {name}` again, or delete it.") from error
     page = out / "summary.md"
     text = [
         "# The paper's claims, and our numbers",

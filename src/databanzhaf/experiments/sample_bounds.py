@@ -31,9 +31,7 @@ def run(setting: Setting) -> Outcome:
     for m in COUNTS:
         for estimator, utilities, is_noisy in (("reuse", truth, False), ("marginal", truth, False), ("reuse", noisy, True)):
             game = db.games.Table(utilities)
-            errors = [
-                np.abs(db.value(game, estimator=estimator, budget=m, seed=setting.seed + run).values - exact).max() for run in range(runs)
-            ]
+            errors = largest_errors(game, exact, estimator, m, setting.seed, runs)
             bound = db.theory.error_bound(N, m, DELTA, estimator=estimator, noisy=is_noisy)
             rows.append(
                 {
@@ -87,14 +85,18 @@ def run(setting: Setting) -> Outcome:
     )
 
 
+def largest_errors(game: Any, exact: Any, estimator: str, m: int, seed: int, runs: int) -> list[float]:
+    """The largest error of all values, for each run."""
+    return [float(np.abs(db.value(game, estimator=estimator, budget=m, seed=seed + run).values - exact).max()) for run in range(runs)]
+
+
 def fewer(utilities: Any, seed: int, runs: int) -> float:
     """How many times fewer samples MSR needs than simple Monte Carlo, by the squared ratio of their errors (95% quantiles), mean over the counts."""
     game = db.games.Table(utilities)
     exact = db.value(game).values
 
     def error(estimator: str, m: int) -> float:
-        errors = [np.abs(db.value(game, estimator=estimator, budget=m, seed=seed + run).values - exact).max() for run in range(runs)]
-        return float(np.quantile(errors, 1 - DELTA))
+        return float(np.quantile(largest_errors(game, exact, estimator, m, seed, runs), 1 - DELTA))
 
     return float(np.mean([error("marginal", m) / error("reuse", m) for m in COUNTS])) ** 2
 

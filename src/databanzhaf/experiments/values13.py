@@ -270,43 +270,42 @@ def first_draw(table: pd.DataFrame, columns: list[str], setting: Setting) -> tup
     if setting.n_draws == 1 or setting.scale <= FURTHER:
         return ()
     means = means_of(table[table["draw"] == 0])
-    best = ", ".join(f"{NAMES.get(str(name), name)} {count}" for name, count in wins(means, columns).items() if count)
-    average = ", ".join(
-        f"{NAMES.get(str(name), name)} {mean:.3f}" for name, mean in means[columns].mean().sort_values(ascending=False).items()
-    )
     return (
-        f"Further draws have at most {FURTHER:g} of the paper's coalitions; with more, as on the first draw, values are closer to what they estimate, those of permutations most. The paper's "
-        f"columns on the first draw alone, mean over {len(means)} datasets: {average}; best on: {best}.",
+        f"Further draws have at most {FURTHER:g} of the paper's coalitions; with more, as on the first draw, values are closer to what they estimate. The paper's "
+        f"columns on the first draw alone, mean over {len(means)} datasets: {_averages(means, columns)}; best on: {_best_on(means, columns)}.",
     )
+
+
+def _averages(means: pd.DataFrame, columns: list[str]) -> str:
+    """Means over the datasets, best first, for a page."""
+    over = means[columns].mean().sort_values(ascending=False)
+    return ", ".join(f"{NAMES.get(str(name), name)} {mean:.3f}" for name, mean in over.items())
+
+
+def _best_on(means: pd.DataFrame, columns: list[str]) -> str:
+    """`wins` for a page."""
+    counts = wins(means, columns)
+    ties = f", tie {len(means) - counts.sum()}" if counts.sum() < len(means) else ""
+    return ", ".join(f"{NAMES.get(str(name), name)} {count}" for name, count in counts.items() if count) + ties
 
 
 def overall_claims(what: str, means: pd.DataFrame, paper: pd.DataFrame, columns: list[str], *, tell: bool) -> tuple[Claim, Claim]:
     """Whether Banzhaf is best most often, and best on average; the paper's numbers are those of the same datasets."""
     theirs = of_the_same(paper, means)
     ours, known = wins(means, columns), [column for column in columns if column in theirs and theirs[column].notna().all()]
-    papers = wins(theirs, [column for column in columns if column in theirs])
-
     lead = means["banzhaf"] - means[means[columns].drop(columns="banzhaf").mean().idxmax()]
     mean, doubt = float(lead.mean()), 2 * float(np.std(lead, ddof=1) / np.sqrt(len(lead)))
-
-    def told(counts: pd.Series[Any], total: int) -> str:
-        ties = f", tie {total - counts.sum()}" if counts.sum() < total else ""
-        return ", ".join(f"{NAMES.get(str(name), name)} {count}" for name, count in counts.items() if count) + ties
-
-    def average(of: pd.DataFrame, names: list[str]) -> str:
-        return ", ".join(f"{NAMES.get(str(name), name)} {mean:.3f}" for name, mean in of[names].mean().sort_values(ascending=False).items())
-
     return (
         Claim(
             f"{what}: Data Banzhaf is best on the most datasets",
-            f"of {len(theirs)}: {told(papers, len(theirs))}",
-            f"of {len(means)}: {told(ours, len(means))}",
+            f"of {len(theirs)}: {_best_on(theirs, [column for column in columns if column in theirs])}",
+            f"of {len(means)}: {_best_on(means, columns)}",
             bool(ours["banzhaf"] > ours.drop("banzhaf").max()) if tell else None,
         ),
         Claim(
             f"{what}: Data Banzhaf is best overall (mean over the datasets)",
-            average(theirs, known),
-            f"{average(means, columns)}; Banzhaf less the best other {mean:+.3f} ± {doubt:.3f} (two standard errors over the datasets)",
+            _averages(theirs, known),
+            f"{_averages(means, columns)}; Banzhaf less the best other {mean:+.3f} ± {doubt:.3f} (two standard errors over the datasets)",
             None if not tell or abs(mean) <= doubt else mean > 0,
         ),
     )

@@ -146,7 +146,7 @@ def origins(setting: Setting) -> tuple[str, ...]:
 
 def _draw(figure: Any, table: pd.DataFrame) -> None:
     ax = figure.subplots()
-    means = table.groupby(["dataset", "method"])["mean"].mean().unstack()
+    means = values13.means_of(table)
     gains = means.sub(means["uniform"], axis=0)[[*NOTIONS, *(name for name in OURS if name in means)]]
     place = np.arange(len(gains))
     # Colours of the paper's notions are those of the other figures.

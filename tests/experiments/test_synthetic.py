@@ -1,7 +1,12 @@
 """The experiments that need data, at a tiny scale, on made-up data of the same form."""
 
 import json
+import os
+import subprocess
+import sys
+import time
 import zlib
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -22,6 +27,7 @@ from databanzhaf.experiments import (
     values13,
     weighted_training,
 )
+from databanzhaf.experiments.side_by_side import side_by_side
 
 
 @pytest.fixture
@@ -99,6 +105,51 @@ def test_the_two_tables_share_their_runs_and_an_interrupted_one_goes_on(setting,
     assert np.mean(scores["cv_logistic"]) > 0.5  # the classes lie far apart: flipped rows are easily found
     assert "first draw" in page
     assert "all draws" in page
+
+
+def test_tables_do_not_depend_on_the_number_of_processes(setting):
+    pages, files = [], []
+    for jobs in (1, 2):
+        out = setting.out.parent / f"jobs{jobs}"
+        table = Setting(scale=setting.scale, device="cpu", out=out, datasets=("pol", "cpu"), draws=1, jobs=jobs)
+        pages.append(reproduce("mislabel_detection", table).read_text().split("## How")[0])
+        found = [json.loads(path.read_text()) for path in sorted((out / "ledgers").glob("scores-*.json"))]
+        files.append([(one["stamp"], one["scores"], one["coalitions"]) for one in found])
+    assert pages[0] == pages[1]
+    assert files[0] == files[1]
+    assert len(files[0]) == 2
+
+
+def test_a_worker_that_dies_or_fails_says_so_and_ends_with_the_first_process():
+    assert sorted(side_by_side(abs, [(-1,), (2,), (-3,)], 2)) == [1, 2, 3]
+    with pytest.raises(db.InvalidInput, match="no such thing"):
+        list(side_by_side(_refuse, [(1,), (2,)], 2))
+    with pytest.raises(db.BackendUnavailable, match="--jobs 2"):
+        list(side_by_side(os._exit, [(1,), (2,)], 2))
+    script = (
+        "from databanzhaf.experiments.side_by_side import side_by_side; import os, time\n"
+        "def part(n): print(os.getpid(), flush=True); time.sleep(60)\n"
+        "list(side_by_side(part, [(1,), (2,)], 2))"
+    )
+    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as first:
+        workers = [int(first.stdout.readline()) for _ in range(2)]
+        first.kill()
+    deadline = time.monotonic() + 20
+    while any(map(_lives, workers)) and time.monotonic() < deadline:
+        time.sleep(0.2)
+    assert not any(map(_lives, workers))
+
+
+def _refuse(number):
+    raise db.InvalidInput("no such thing")
+
+
+def _lives(process):
+    try:
+        state = Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[0]
+    except OSError:
+        return False
+    return state != "Z"
 
 
 def test_scores_by_another_rule_are_computed_anew(setting, monkeypatch):

@@ -157,6 +157,8 @@ def command(name: str, setting: Setting) -> str:
         words += ["--image-scale", f"{setting.image_scale:g}"]
     if name in TABLES and setting.draws is not None:
         words += ["--draws", str(setting.draws)]
+    if name in TABLES and setting.jobs != 1:
+        words += ["--jobs", str(setting.jobs)]
     return " ".join(words)
 
 

@@ -13,7 +13,8 @@ import databanzhaf as db
 class Setting:
     """The options of `databanzhaf reproduce`.
 
-    `scale` cuts the number of coalitions; 1 is the paper's count; networks on images take at most `image_scale` of it. `draws` is how many times the data of the two tables are drawn anew.
+    `scale` cuts the number of coalitions; 1 is the paper's count; networks on images take at most `image_scale` of it. `draws` is how many times the data of the two tables are drawn anew; `jobs` of
+    these draws are valued side by side, in processes of their own (-1: one for each core). No number depends on it.
     """
 
     scale: float = 1.0
@@ -23,6 +24,7 @@ class Setting:
     draws: int | None = None
     seed: int = 0
     image_scale: float = 0.02
+    jobs: int = 1
     progress: bool = False
 
     def __post_init__(self) -> None:
@@ -37,6 +39,8 @@ class Setting:
             raise db.BackendUnavailable(f"torch finds no CUDA device; got device {self.device!r}. Try auto.")
         if self.draws is not None and self.draws < 1:
             raise db.InvalidInput(f"`draws` must be 1 or more; got {self.draws!r}. Try 10.")
+        if self.jobs < 1 and self.jobs != -1:
+            raise db.InvalidInput(f"`jobs` must be 1 or more, or -1 for one for each core; got {self.jobs!r}. Try 1.")
 
     def count(self, paper: int, least: int = 1) -> int:
         """How many of the paper's samples to take."""
@@ -46,6 +50,13 @@ class Setting:
     def n_draws(self) -> int:
         """As asked; else 10, or one where the scale is too small for more."""
         return self.draws or (10 if self.scale >= 0.1 else 1)
+
+    @property
+    def workers(self) -> int:
+        """How many processes `jobs` means."""
+        from joblib import cpu_count
+
+        return int(cpu_count()) if self.jobs == -1 else self.jobs
 
     @property
     def small(self) -> bool:

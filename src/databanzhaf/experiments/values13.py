@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import sys
 import zipfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,6 +20,7 @@ from databanzhaf.experiments.notions import LABELS, NOTIONS
 from databanzhaf.experiments.outcome import Claim, read_json, replace_text
 from databanzhaf.experiments.protocol import Draw
 from databanzhaf.experiments.setting import Setting
+from databanzhaf.experiments.side_by_side import side_by_side
 
 COALITIONS, REPEATS, LENET_LOO = 100_000, 5, 2
 # Draws after the first, and columns that are not the paper's, take at most a tenth of the paper's coalitions.
@@ -168,32 +170,45 @@ def collect(experiment: str, setting: Setting, score: Any, rule: int) -> tuple[p
     is the version of the score: those by another, or of other data, are computed anew.
     """
     protocol.check(datasets(setting))
+    asked = [(name, number) for name in datasets(setting) for number in draws(setting, name)]
+    alone = replace(setting, progress=setting.progress and setting.workers == 1)
+    found: dict[tuple[str, int], dict[str, Any]] = {}
+    for name, number, scored in side_by_side(_scored, [(experiment, each, alone, score, rule) for each in asked], setting.workers):
+        found[name, number] = scored
+        if setting.progress and not alone.progress:
+            print(f"{name}, draw {number}: {len(found)} of {len(asked)}", file=sys.stderr)
     rows: list[dict[str, Any]] = []
     work: kept.Work = {}
-    for name in datasets(setting):
-        for number in draws(setting, name):
-            parts = ("scores", experiment, name, f"draw{number}", f"{_scale(name, number, setting):g}")
-            path = setting.ledger(*parts).with_suffix(".json")
-            mark = {"rule": rule, "stamp": _stamp(protocol.draw(name, number, setting), setting)}
-            found = read_json(path)
-            if {key: found.get(key) for key in mark} != mark or not {"scores", "coalitions", "work"} <= found.keys():
-                valued = value_draw(name, number, setting)
-                scores = {column: [float(one) for one in scores] for column, scores in score(valued).items()}
-                found = {**mark, "scores": scores, "coalitions": valued.coalitions, "work": valued.work}
-                replace_text(path, json.dumps(found) + "\n")
-            kept.add(work, found["work"])
-            rows += [
-                {
-                    "dataset": name,
-                    "draw": number,
-                    "method": column,
-                    "mean": float(np.mean(scores)),
-                    "std_error": float(np.std(scores, ddof=1) / np.sqrt(len(scores))) if len(scores) > 1 else np.nan,
-                    "coalitions": found["coalitions"].get(column, 0),
-                }
-                for column, scores in found["scores"].items()
-            ]
+    for name, number in asked:
+        scored = found[name, number]
+        kept.add(work, scored["work"])
+        rows += [
+            {
+                "dataset": name,
+                "draw": number,
+                "method": column,
+                "mean": float(np.mean(scores)),
+                "std_error": float(np.std(scores, ddof=1) / np.sqrt(len(scores))) if len(scores) > 1 else np.nan,
+                "coalitions": scored["coalitions"].get(column, 0),
+            }
+            for column, scores in scored["scores"].items()
+        ]
     return pd.DataFrame(rows), work
+
+
+def _scored(experiment: str, which: tuple[str, int], setting: Setting, score: Any, rule: int) -> tuple[str, int, dict[str, Any]]:
+    """The scores of one draw, as they are kept, or computed and kept; with its name and number."""
+    name, number = which
+    parts = ("scores", experiment, name, f"draw{number}", f"{_scale(name, number, setting):g}")
+    path = setting.ledger(*parts).with_suffix(".json")
+    mark = {"rule": rule, "stamp": _stamp(protocol.draw(name, number, setting), setting)}
+    found = read_json(path)
+    if {key: found.get(key) for key in mark} != mark or not {"scores", "coalitions", "work"} <= found.keys():
+        valued = value_draw(name, number, setting)
+        scores = {column: [float(one) for one in scores] for column, scores in score(valued).items()}
+        found = {**mark, "scores": scores, "coalitions": valued.coalitions, "work": valued.work}
+        replace_text(path, json.dumps(found) + "\n")
+    return name, number, found
 
 
 def _scale(name: str, number: int, setting: Setting) -> float:

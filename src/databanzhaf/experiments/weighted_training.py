@@ -146,14 +146,16 @@ def origins(setting: Setting) -> tuple[str, ...]:
 
 def _draw(figure: Any, table: pd.DataFrame) -> None:
     ax = figure.subplots()
-    means = values13.means_of(table)
-    gains = means.sub(means["uniform"], axis=0)[[*NOTIONS, *(name for name in OURS if name in means)]]
+    scores = table.pivot(index=["dataset", "draw"], columns="method", values="mean")
+    of_draws = scores.sub(scores["uniform"], axis=0)[[*NOTIONS, *(name for name in OURS if name in scores)]].groupby("dataset")
+    gains, errors = of_draws.mean(), of_draws.sem()
     place = np.arange(len(gains))
     # Colours of the paper's notions are those of the other figures.
     colours = {**COLOURS, **dict(zip(OURS, ("gold", "tab:pink", "tab:brown", "black"), strict=True))}
     for number, column in enumerate(gains.columns):
-        ax.bar(place + number * 0.075, gains[column], 0.075, color=colours[column], label=NAMES[column])
+        error = {"yerr": 2 * errors[column], "error_kw": {"elinewidth": 0.7, "ecolor": "gray"}}
+        ax.bar(place + number * 0.075, gains[column], 0.075, color=colours[column], label=NAMES[column], **error)
     ax.axhline(0, color="black", linewidth=0.8)
     ax.set_xticks(place + 0.3, gains.index, rotation=30)
-    ax.set(ylabel="accuracy minus that of uniform weights")
+    ax.set(ylabel="accuracy minus that of uniform weights", xlabel="lines: two standard errors over the draws, where there are several")
     ax.legend(fontsize=7, loc="center left", bbox_to_anchor=(1, 0.5))

@@ -1,0 +1,49 @@
+"""Parts of an experiment in processes of their own. What they find is in files, so that nothing is lost with a process."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import databanzhaf as db
+
+
+def side_by_side(part: Callable[..., Any], arguments: Sequence[tuple[Any, ...]], jobs: int) -> Iterator[Any]:
+    """`part` of each of the arguments, in `jobs` processes; yields what each returns, as they come."""
+    from concurrent.futures.process import BrokenProcessPool
+
+    from joblib import Parallel, cpu_count, delayed, parallel_config
+
+    jobs = min(jobs, len(arguments))
+    if jobs <= 1:
+        yield from (part(*each) for each in arguments)
+        return
+    threads = max(1, cpu_count() // jobs)
+    try:
+        with parallel_config("loky", n_jobs=jobs, inner_max_num_threads=threads):
+            yield from Parallel(batch_size=1, return_as="generator_unordered")(delayed(_in_worker)(part, each) for each in arguments)
+    except BrokenProcessPool as error:
+        raise db.BackendUnavailable(
+            f"a worker process died (killed, or out of memory); got --jobs {jobs}. Networks that were trained are kept: run again, with fewer jobs."
+        ) from error
+
+
+def _in_worker(part: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes; the first one ends the others
+    _end_with(os.getppid())
+    return part(*arguments)
+
+
+def _end_with(parent: int) -> None:
+    """Leave when the first process is gone (kill -9)."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(1.0)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()

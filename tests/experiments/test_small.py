@@ -276,6 +276,7 @@ def test_bad_input_names_what_there_is(tmp_path, monkeypatch):
         (("mislabel_detection", "--datasets", "iris"), "pol"),
         (("margins", "--scale", "2"), "`scale` must"),
         (("weighted_training", "--draws", "0"), "`draws` must"),
+        (("weighted_training", "--jobs", "-2"), "`jobs` must"),
         (("all", "--datasets", "pol"), "belongs to one experiment"),
         (("margins", "--datasets", "pol"), "has no datasets to choose"),
         (("margins", "--seed", "-5"), "`seed` must"),
@@ -296,9 +297,11 @@ def test_bad_input_names_what_there_is(tmp_path, monkeypatch):
     assert "margins.md (the paper's claims: 4 yes, 2 no)" in fine.stdout
     for text in ("{", "{}", '{"claims": 3}', '{"claims": [3]}', '{"scale": 1, "claims": [{"holds": true}]}'):
         Path("fine/noise_1d.claims.json").write_text(text)
-        damaged = run("margins", "--out", "fine")
-        assert damaged.exit_code == 2
-        assert "noise_1d.claims.json` is damaged" in damaged.stderr
+        with pytest.raises(db.LedgerFailed, match=r"noise_1d\.claims\.json` is damaged"):
+            summarise(Path("fine"))
+    damaged = run("margins", "--out", "fine")
+    assert damaged.exit_code == 2
+    assert "noise_1d.claims.json` is damaged" in damaged.stderr
     monkeypatch.setenv("DATABANZHAF_DATA", str(tmp_path))
     absent = run("mislabel_detection", "--datasets", "pol", "--scale", "0.001")
     assert absent.exit_code == 2

@@ -122,8 +122,11 @@ def test_tables_do_not_depend_on_the_number_of_processes(setting):
     assert one["mean"].nunique() > 10
 
 
-def test_a_worker_that_dies_or_fails_says_so_and_ends_with_the_first_process():
+def test_a_worker_that_dies_or_fails_says_so_and_ends_with_the_first_process(monkeypatch):
     assert sorted(side_by_side(abs, [(-1,), (2,), (-3,)], 2)) == [1, 2, 3]
+    for folder in ("one", "another"):  # the processes of the first call serve the second
+        monkeypatch.setenv("DATABANZHAF_DATA", folder)
+        assert set(side_by_side(os.getenv, [("DATABANZHAF_DATA",)] * 4, 2)) == {folder}
     with pytest.raises(db.InvalidInput, match="no such thing"):
         list(side_by_side(_refuse, [(1,), (2,)], 2))
     with pytest.raises(db.BackendUnavailable, match="--jobs 2"):

@@ -7,6 +7,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from typing import Any
 
 import databanzhaf as db
@@ -23,21 +24,25 @@ def side_by_side(part: Callable[..., Any], arguments: Sequence[tuple[Any, ...]],
         yield from (part(*each) for each in arguments)
         return
     threads = max(1, cpu_count() // jobs)
+    # joblib keeps processes for the next call, with the environment in which they began.
+    names = {name: told for name, told in os.environ.items() if name.startswith("DATABANZHAF")}
     try:
         with parallel_config("loky", n_jobs=jobs, inner_max_num_threads=threads):
-            yield from Parallel(batch_size=1, return_as="generator_unordered")(delayed(_in_worker)(part, each) for each in arguments)
+            yield from Parallel(batch_size=1, return_as="generator_unordered")(delayed(_in_worker)(part, each, names) for each in arguments)
     except BrokenProcessPool as error:
         raise db.BackendUnavailable(
             f"a worker process died (killed, or out of memory); got --jobs {jobs}. Networks that were trained are kept: run again, with fewer jobs."
         ) from error
 
 
-def _in_worker(part: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+def _in_worker(part: Callable[..., Any], arguments: tuple[Any, ...], names: dict[str, str]) -> Any:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes; the first one ends the others
     _end_with(os.getppid())
+    os.environ.update(names)
     return part(*arguments)
 
 
+@cache
 def _end_with(parent: int) -> None:
     """Leave when the first process is gone (kill -9)."""
 

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 import zlib
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,9 +18,11 @@ import databanzhaf as db
 from databanzhaf import loop
 from databanzhaf.experiments import (
     Setting,
+    baselines,
     image_runs,
     instability,
     kept,
+    mislabel_detection,
     outcome,
     protocol,
     reproduce,
@@ -28,6 +31,7 @@ from databanzhaf.experiments import (
     values13,
     weighted_training,
 )
+from databanzhaf.experiments.notions import NOTIONS
 from databanzhaf.experiments.side_by_side import side_by_side
 
 
@@ -133,12 +137,13 @@ def test_a_worker_that_dies_or_fails_says_so_and_ends_with_the_first_process(mon
         list(side_by_side(os._exit, [(1,), (2,)], 2))
     script = (
         "from databanzhaf.experiments.side_by_side import side_by_side; import os, time\n"
-        "def part(n): print(os.getpid(), flush=True); time.sleep(60)\n"
+        "def part(n): os.write(1, b'%d\\n' % os.getpid()); time.sleep(60)\n"  # one write: lines of two processes stay apart
         "list(side_by_side(part, [(1,), (2,)], 2))"
     )
     with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as first:
-        workers = [int(first.stdout.readline()) for _ in range(2)]
+        lines = [first.stdout.readline() for _ in range(2)]
         first.kill()
+    workers = [int(line) for line in lines]
     deadline = time.monotonic() + 20
     while any(map(_lives, workers)) and time.monotonic() < deadline:
         time.sleep(0.2)
@@ -155,6 +160,25 @@ def _lives(process):
     except OSError:
         return False
     return state != "Z"
+
+
+def test_baselines_are_compared_on_all_datasets_also_those_without_our_columns(setting, monkeypatch):
+    every = [*NOTIONS, *baselines.NAMES]
+    scores = {("pol", name): 0.4 for name in [*every, *values13.OURS]} | {("mnist", name): 0.2 for name in every}
+    scores["pol", "shapley"], scores["mnist", "cv_forest"] = 0.6, 0.8
+    table = pd.DataFrame(
+        [
+            {"dataset": data, "draw": 0, "method": name, "mean": mean, "std_error": 0.0, "coalitions": 9}
+            for (data, name), mean in scores.items()
+        ]
+    )
+    monkeypatch.setattr(values13, "collect", lambda *arguments: (table, {}))
+    found = mislabel_detection.run(replace(setting, datasets=("pol",), draws=1))
+    question = found.claims[-1]
+    assert "Shapley" in question.claim
+    assert "10-fold forest" in question.claim
+    assert question.ours == "on 1 of 2 datasets; mean 0.400 against 0.600"
+    assert "over the 1 datasets that have every column" in found.notes[3]
 
 
 def test_scores_by_another_rule_are_computed_anew(setting, monkeypatch):

@@ -45,7 +45,7 @@ class Processes:
 
         with parallel_config("loky", n_jobs=self.workers, inner_max_num_threads=1), Parallel(batch_size=1) as pool:
             with _without_interrupts():
-                pool(delayed(_ready)() for _ in range(self.workers))
+                pool(delayed(become_worker)() for _ in range(self.workers))
 
             def run(coalitions: BoolArray, keys: KeyArray, starts: IntArray) -> Batch:
                 pieces = np.array_split(starts, min(len(starts), self.workers * _PIECES_PER_WORKER))
@@ -95,8 +95,11 @@ def _without_interrupts() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _ready() -> None:
-    """The first task of a worker: it starts."""
+def become_worker() -> None:
+    """The first step of a task in a worker process: it leaves Ctrl-C, which a terminal sends to all, to its parent, and ends with it."""
+    import signal
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     _end_with_parent()
 
 
@@ -114,12 +117,9 @@ def _end_with_parent() -> None:
 
 
 def _in_worker(game: Game, coalitions: BoolArray, keys: KeyArray, starts: IntArray, keep_outcomes: bool) -> Batch:
-    import signal
-
     from threadpoolctl import threadpool_limits
 
-    _end_with_parent()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes; the one that holds the ledger decides
+    become_worker()
     with threadpool_limits(limits=1):
         batch = evaluate(game, coalitions, keys, starts, keep_outcomes)
     if batch.failure is None:

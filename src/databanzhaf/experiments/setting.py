@@ -54,9 +54,7 @@ class Setting:
     @property
     def workers(self) -> int:
         """How many processes `jobs` means."""
-        from joblib import cpu_count
-
-        return int(cpu_count()) if self.jobs == -1 else self.jobs
+        return db.evaluators.Processes(self.jobs).workers
 
     @property
     def small(self) -> bool:

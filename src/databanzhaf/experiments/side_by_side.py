@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import os
-import signal
-import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache
 from typing import Any
 
 import databanzhaf as db
@@ -36,19 +32,6 @@ def side_by_side(part: Callable[..., Any], arguments: Sequence[tuple[Any, ...]],
 
 
 def _in_worker(part: Callable[..., Any], arguments: tuple[Any, ...], names: dict[str, str]) -> Any:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes; the first one ends the others
-    _end_with(os.getppid())
+    db.evaluators.become_worker()
     os.environ.update(names)
     return part(*arguments)
-
-
-@cache
-def _end_with(parent: int) -> None:
-    """Leave when the first process is gone (kill -9)."""
-
-    def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(1.0)
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()

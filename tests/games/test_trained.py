@@ -1,5 +1,7 @@
 """Network and Module as games: the path from a dataset to values, on the CPU; CUDA runs the same torch code."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -284,6 +286,18 @@ def test_whole_chunks_run_compiled_and_agree_with_eager_ones():
     np.testing.assert_allclose(first.predictions, eager.predictions[:1], atol=1e-6)
     np.testing.assert_allclose(compiled.predictions, eager.predictions, atol=1e-5)
     np.testing.assert_allclose(compiled.confidence, eager.confidence, atol=1e-4)
+
+
+def test_the_compilers_advice_is_not_shown_and_other_warnings_are(monkeypatch):
+    game = Module(mlp, dataset(), device="cpu", compiles=True)
+    for module, shown in (("torch._inductor.lowering", False), ("somebody.else", True)):
+        monkeypatch.setattr(
+            game._trainer, "_train", lambda *_, module=module: warnings.warn_explicit("slow", UserWarning, "file.py", 1, module)
+        )
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always")
+            game.train(*jobs(30, 2))
+        assert bool(seen) == shown
 
 
 def test_a_part_of_a_chunk_is_compiled_for_where_eager_steps_would_take_longer(monkeypatch):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from databanzhaf._version import __version__
-from databanzhaf.errors import BackendUnavailable
+from databanzhaf.errors import BackendUnavailable, to_install
 from databanzhaf.exits import INTERRUPTED, TERMINATED, one_sentence
 from databanzhaf.paper import reproduce
 from databanzhaf.screen import (
@@ -308,7 +308,7 @@ def _report(jobs_room: Any, job: Any, found: Estimate, seen: Any, folder: Path) 
     try:
         return f"Open {jobs_room.write_report(job, found, seen, folder)} in a browser: values, suspects and how far to trust them."
     except BackendUnavailable:
-        return "For a report to look at in a browser: pip install 'databanzhaf[report]', then databanzhaf report " + str(folder / "run.db")
+        return f"For a report to look at in a browser: {to_install('report')}, then databanzhaf report {folder / 'run.db'}"
 
 
 def _settings(given: dict[str, Any]) -> Settings:

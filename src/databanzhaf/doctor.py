@@ -7,6 +7,7 @@ import platform
 from importlib.metadata import PackageNotFoundError, version
 
 from databanzhaf._version import __version__
+from databanzhaf.errors import to_install
 
 _NEEDED = ("numpy", "scipy", "pandas", "scikit-learn", "joblib", "threadpoolctl", "filelock", "numba", "rich", "typer")
 _OPTIONAL = {
@@ -20,10 +21,7 @@ def examine() -> dict[str, dict[str, str]]:
     return {
         "databanzhaf": {"version": __version__, "Python": platform.python_version(), "system": platform.platform()},
         "packages": {name: _version(name) or "missing: run pip install databanzhaf again" for name in _NEEDED}
-        | {
-            name: _version(name) or f"not installed; for {use}: pip install 'databanzhaf[{extra}]'"
-            for name, (extra, use) in _OPTIONAL.items()
-        },
+        | {name: _version(name) or f"not installed; for {use}: {to_install(extra)}" for name, (extra, use) in _OPTIONAL.items()},
         "devices": {"CPU cores": str(_cores()), "CUDA": _cuda(), "compiled code is kept": _cache()},
     }
 

@@ -34,6 +34,11 @@ class BackendUnavailable(DatabanzhafError):
     """An optional package or device that was asked for is not there."""
 
 
+def to_install(extra: str) -> str:
+    """How to get an extra."""
+    return f"pip install 'databanzhaf[{extra}]' (in a checkout: '.[{extra}]')"
+
+
 class EvaluationFailed(DatabanzhafError):
     """A game could not score a coalition; the evaluations before it are kept.
 

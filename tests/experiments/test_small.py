@@ -24,12 +24,14 @@ from databanzhaf.experiments import (
     noise_1d,
     outcome,
     rank_stability_tiny,
+    registry,
     reproduce,
     sample_bounds,
     stability_runs,
     summarise,
     ten_points,
     values13,
+    weighted_training,
 )
 from tests.closed_forms import noisy_additive
 
@@ -218,6 +220,19 @@ def test_pure_noise_agrees_with_the_same_coalitions_and_not_with_others():
     assert abs(stability_runs.agreement(kept.halves(whole), "banzhaf", 2, (1,))[0]["spearman"]) < 0.5
 
 
+def test_pages_say_which_datasets_were_left_out():
+    (told,) = [line for line in weighted_training.differs(Setting(device="cpu")) if line.startswith("Left out")]
+    assert told.endswith("mnist, fmnist, cifar10.")
+    named = weighted_training.differs(Setting(device="cpu", datasets=("pol",)))
+    assert not any(line.startswith("Left out") for line in named)
+
+
+def test_the_summary_says_how_many_draws_there_were():
+    found = {"scale": 1.0, "seed": 0, "datasets": 13, "draws": 10}
+    assert registry._origin("x", found).endswith("13 datasets, 10 draws of the data, further ones at a scale of 0.1")
+    assert "draws" not in registry._origin("x", {**found, "draws": 1})
+
+
 def test_the_first_draw_is_told_by_itself_where_it_has_more_coalitions():
     table = pd.DataFrame(
         [
@@ -230,6 +245,8 @@ def test_the_first_draw_is_told_by_itself_where_it_has_more_coalitions():
     )  # fmt: skip
     (told,) = values13.first_draw(table, ["banzhaf", "shapley"], Setting(scale=1.0, draws=2))
     assert "mean over 2 datasets: Banzhaf 0.625, Shapley 0.375; best on: Banzhaf 2." in told
+    (compared,) = values13.first_draw(table, ["banzhaf"], Setting(scale=1.0, draws=2), {"shapley": "a baseline"})
+    assert compared.endswith("The simple baselines there: a baseline 0.375.")
     assert values13.first_draw(table, ["banzhaf", "shapley"], Setting(scale=0.1, draws=2)) == ()
     assert values13.first_draw(table, ["banzhaf", "shapley"], Setting(scale=1.0, draws=1)) == ()
 
@@ -251,7 +268,7 @@ def test_claims_over_all_datasets_count_wins_and_means():
     assert values13.overall_claims("Finding", close, paper, columns, tell=True)[1].holds is None
     # From the paper's table by hand: Banzhaf .470, .360, .350; Shapley .440, .570, .460; LOO .097, .073, .107.
     assert most.paper == "of 3: Shapley 2, Banzhaf 1"
-    assert overall.paper == "Shapley 0.490, Banzhaf 0.393, LOO 0.092"
+    assert overall.paper == "said in the text; means of its table: Shapley 0.490, Banzhaf 0.393, LOO 0.092"
     exchanged = clear.rename(columns={"shapley": "banzhaf", "banzhaf": "shapley"})
     for tell, verdict in ((True, False), (False, None)):
         assert [claim.holds for claim in values13.overall_claims("Finding", exchanged, paper, columns, tell=tell)] == [verdict, verdict]

@@ -75,7 +75,7 @@ def run(setting: Setting) -> Outcome:
         ),
         wide.reset_index()[["samples", *ESTIMATORS]],
         data=(protocol.origin("mnist").split(";")[0] + ".",),
-        scaled=f"of {SAMPLES:,} coalitions, our number; the line `samples` says what was taken",
+        scaled=f"of {SAMPLES:,} coalitions, our number, was asked for; the line `samples` says what was taken",
         hardware=kept.machines(kept.work(setting, [("mnist", rows, estimator) for _, estimator, _ in ESTIMATORS.values()])),
     )
 

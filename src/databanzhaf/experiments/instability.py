@@ -41,7 +41,7 @@ def run(setting: Setting) -> Outcome:
         Claim(
             f"Average Spearman between runs, {LABELS[name]}",
             f"{PAPER[name]:.3f}",
-            f"{found[name]:.3f}",
+            f"{found[name]:.3f}" + (_expected(images) if name == "banzhaf" and not setting.small else ""),
             None if setting.small else _as_in_the_paper(name, found[name], images),
         )
         for name in NOTIONS
@@ -93,6 +93,14 @@ def _as_in_the_paper(name: str, found: float, images: Images) -> bool | None:
     if name == "banzhaf":
         return True if found > PAPER[name] - 0.1 else False if images.as_many_as_the_paper else None
     return False if found > PAPER[name] + 0.1 else True if images.as_many_as_the_paper else None
+
+
+def _expected(images: Images) -> str:
+    """The projection in short, for the claim."""
+    expected = images.projected(image_runs.SAMPLES)
+    if images.as_many_as_the_paper or not np.isfinite(expected).all():
+        return ""
+    return "; {:.2f} projected to the paper's coalitions (Pearson's; 95% interval {:.2f} to {:.2f})".format(*expected)
 
 
 def _projection(images: Images) -> tuple[str, ...]:

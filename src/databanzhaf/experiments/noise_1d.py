@@ -90,7 +90,7 @@ def run(setting: Setting) -> Outcome:
                 asked_by_paper=False,
             ),
         ),
-        scaled=f"of {PAPER_SIMULATIONS:,} simulations, our number",
+        scaled=f"of {PAPER_SIMULATIONS:,} simulations, our number, was asked for; the line `samples` says what was taken",
     )
 
 

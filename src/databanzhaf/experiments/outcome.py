@@ -68,6 +68,7 @@ def write(name: str, outcome: Outcome, setting: Setting, seconds: float) -> Path
         "title": outcome.title,
         "scale": setting.scale,
         **({"image_scale": setting.image_scale} if name in IMAGES else {}),
+        **({"draws": setting.n_draws} if name in TABLES else {}),
         "seed": setting.seed,
         "datasets": outcome.datasets,
         "claims": [{**asdict(each), "holds": None if each.holds is None else bool(each.holds)} for each in outcome.claims],
@@ -132,7 +133,8 @@ def _page(name: str, outcome: Outcome, setting: Setting, seconds: float) -> str:
     ]
     for title, by_paper in (("The paper's claims", True), ("Questions that the paper does not ask", False)):
         if some := [claim for claim in outcome.claims if claim.asked_by_paper == by_paper]:
-            parts += [f"## {title}", as_markdown(claims_table(some))]
+            names = ("claim", "holds here") if by_paper else ("question", "yes or no")
+            parts += [f"## {title}", as_markdown(claims_table(some, *names))]
     parts += ["## How it was run", "\n".join(f"- {key}: {value}" for key, value in facts.items())]
     parts += ["\n".join(f"- data: {line}" for line in outcome.data)] if outcome.data else []
     if outcome.differs:
@@ -140,9 +142,9 @@ def _page(name: str, outcome: Outcome, setting: Setting, seconds: float) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def claims_table(claims: list[Claim]) -> pd.DataFrame:
+def claims_table(claims: list[Claim], claim: str, verdict: str) -> pd.DataFrame:
     return pd.DataFrame(
-        [[each.claim, each.paper, each.ours, VERDICTS[each.holds]] for each in claims], columns=["claim", "paper", "ours", "holds here"]
+        [[each.claim, each.paper, each.ours, VERDICTS[each.holds]] for each in claims], columns=[claim, "paper", "ours", verdict]
     )
 
 

@@ -65,7 +65,7 @@ def run(setting: Setting) -> Outcome:
             ),
         ),
         wide.reset_index()[["sigma", *EVERY]].rename(columns=LABELS),
-        scaled=f"of {SETS} sets of points, our number",
+        scaled=f"of {SETS} sets of points, our number, was asked for; the line `samples` says what was taken",
     )
 
 

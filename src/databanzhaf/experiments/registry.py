@@ -13,7 +13,7 @@ import pandas as pd
 
 import databanzhaf as db
 from databanzhaf.experiments.outcome import VERDICTS, as_markdown, read_json, replace_text, write
-from databanzhaf.experiments.setting import Setting
+from databanzhaf.experiments.setting import FURTHER, Setting
 
 # In the order of the paper; what each shows.
 NAMES: Final = {
@@ -47,7 +47,7 @@ def reproduce(name: str, setting: Setting) -> Path:
         import matplotlib  # noqa: F401
     except ImportError as error:
         raise db.BackendUnavailable(
-            f"this experiment needs {error.name or error}, which is not installed. Run: pip install 'databanzhaf[paper]'"
+            f"this experiment needs {error.name or error}, which is not installed. Run: pip install 'databanzhaf[paper]' (in a checkout: '.[paper]')"
         ) from error
     if setting.datasets is not None and name not in CHOOSING:
         raise db.InvalidInput(f"{name} has no datasets to choose; got --datasets. Leave it out; {', '.join(CHOOSING)} take it.")
@@ -122,6 +122,9 @@ def summarise(out: Path) -> Path:
 def _origin(name: str, found: dict[str, Any]) -> str:
     sets = found.get("datasets")
     images = f" (networks on images: image-scale {found['image_scale']:g})" if "image_scale" in found else ""
-    return f"[{name}]({name}.md) at scale {found['scale']:g}{images}, seed {found.get('seed', 0)}" + (
-        f", {sets} dataset{'s' * (sets > 1)}" if sets else ""
+    draws = found.get("draws", 1)
+    return (
+        f"[{name}]({name}.md) at scale {found['scale']:g}{images}, seed {found.get('seed', 0)}"
+        + (f", {sets} dataset{'s' * (sets > 1)}" if sets else "")
+        + (f", {draws} draws of the data, further ones at a scale of {min(FURTHER, found['scale']):g}" if draws > 1 else "")
     )

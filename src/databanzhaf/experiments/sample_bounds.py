@@ -81,7 +81,7 @@ def run(setting: Setting) -> Outcome:
                 0 < remaining <= floor,
             ),
         ),
-        scaled=f"of {RUNS} runs, our number",
+        scaled=f"of {RUNS} runs, our number, was asked for; the line `samples` says what was taken",
     )
 
 

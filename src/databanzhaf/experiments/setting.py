@@ -8,6 +8,9 @@ from pathlib import Path
 
 import databanzhaf as db
 
+# Draws of the data after the first, and columns that are not the paper's, take at most this share of the paper's coalitions.
+FURTHER = 0.1
+
 
 @dataclass(frozen=True)
 class Setting:

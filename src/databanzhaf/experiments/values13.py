@@ -19,12 +19,10 @@ from databanzhaf.experiments import kept, protocol
 from databanzhaf.experiments.notions import LABELS, NOTIONS
 from databanzhaf.experiments.outcome import Claim, read_json, replace_text
 from databanzhaf.experiments.protocol import Draw
-from databanzhaf.experiments.setting import Setting
+from databanzhaf.experiments.setting import FURTHER, Setting
 from databanzhaf.experiments.side_by_side import side_by_side
 
 COALITIONS, REPEATS, LENET_LOO = 100_000, 5, 2
-# Draws after the first, and columns that are not the paper's, take at most a tenth of the paper's coalitions.
-FURTHER = 0.1
 WEIGHTED: Final = (0.05, 0.1, 0.2)
 OURS: Final = {
     "banzhaf_plain": "Banzhaf, plain loss and probability",
@@ -189,7 +187,7 @@ def collect(experiment: str, setting: Setting, score: Any, rule: int) -> tuple[p
                 "method": column,
                 "mean": float(np.mean(scores)),
                 "std_error": float(np.std(scores, ddof=1) / np.sqrt(len(scores))) if len(scores) > 1 else np.nan,
-                "coalitions": scored["coalitions"].get(column, 0),
+                "coalitions": scored["coalitions"].get(column.removesuffix("_whole"), 0),
             }
             for column, scores in scored["scores"].items()
         ]
@@ -280,14 +278,15 @@ OURS_EXPLAINED = (
 )
 
 
-def first_draw(table: pd.DataFrame, columns: list[str], setting: Setting) -> tuple[str, ...]:
-    """What the first draw says by itself, where it has more coalitions than the others."""
+def first_draw(table: pd.DataFrame, columns: list[str], setting: Setting, baselines: dict[str, str] | None = None) -> tuple[str, ...]:
+    """What the first draw says by itself, where it has more coalitions than the others; `baselines` are columns to compare with, and their labels."""
     if setting.n_draws == 1 or setting.scale <= FURTHER:
         return ()
     means = means_of(table[table["draw"] == 0])
     return (
         f"Further draws have at most {FURTHER:g} of the paper's coalitions; with more, as on the first draw, values are closer to what they estimate. The paper's "
-        f"columns on the first draw alone, mean over {len(means)} datasets: {_averages(means, columns)}; best on: {_best_on(means, columns)}.",
+        f"columns on the first draw alone, mean over {len(means)} datasets: {_averages(means, columns)}; best on: {_best_on(means, columns)}."
+        + (f" The simple baselines there: {_averages(means.rename(columns=baselines), list(baselines.values()))}." if baselines else ""),
     )
 
 
@@ -319,7 +318,7 @@ def overall_claims(what: str, means: pd.DataFrame, paper: pd.DataFrame, columns:
         ),
         Claim(
             f"{what}: Data Banzhaf is best overall (mean over the datasets)",
-            _averages(theirs, known),
+            f"said in the text; means of its table: {_averages(theirs, known)}",
             f"{_averages(means, columns)}; Banzhaf less the best other {mean:+.3f} ± {doubt:.3f} (two standard errors over the datasets)",
             None if not tell or abs(mean) <= doubt else mean > 0,
         ),

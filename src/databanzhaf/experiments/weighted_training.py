@@ -41,13 +41,13 @@ def run(setting: Setting) -> Outcome:
         table,
         lambda figure: _draw(figure, table),
         samples(table),
-        differs() + training_differs(setting),
+        differs(setting) + training_differs(setting),
         (
             *values13.overall_claims("Weighted training", means, paper, PAPERS, tell=tell),
             Claim(
                 "Weighted training: Banzhaf values beat uniform weights",
                 f"on {their_beats} of {len(theirs)}",
-                f"on {beats} of {len(means)} (all: yes), by {gain:+.3f} on average",
+                f"on {beats} of {len(means)}, by {gain:+.3f} on average; a yes takes all",
                 beats == len(means) if tell else None,
             ),
             Claim(
@@ -116,16 +116,17 @@ def samples(table: pd.DataFrame) -> str:
     return f"{'; '.join(told)}; {values13.REPEATS} trainings each; {shared}"
 
 
-def differs() -> tuple[str, ...]:
+def differs(setting: Setting) -> tuple[str, ...]:
     """What differs in both tables."""
+    left_out = [name for name in values13.KNOWN if name not in values13.datasets(setting)] if setting.datasets is None else []
     return (
         protocol.BALANCED,
         protocol.CUT,
         "The hidden units are leaky ReLUs and a softmax is applied before the cross-entropy, as in the authors' code; the paper's text says ReLU and does not mention the softmax.",
         "CIFAR10: features of SqueezeNet stand in for ResNet18's. Vehicle is another version, Apsfail is partial (see the data lines).",
         "The Beta columns at 1,000 rows and more, which the paper leaves empty, are filled: our weights are in logs.",
-        f"Image sets are judged by 200 validation rows too, and have one draw; MNIST and Fashion-MNIST have one permutation and {values13.LENET_LOO} trainings for leave-one-out. Without a GPU, image "
-        "sets are left out.",
+        f"Image sets are judged by 200 validation rows too, and have one draw; MNIST and Fashion-MNIST have one permutation and {values13.LENET_LOO} trainings for leave-one-out.",
+        *([f"Left out, since there is no GPU and `--datasets` does not name them: {', '.join(left_out)}."] if left_out else []),
     )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -49,14 +49,6 @@ class _Functions:
         torch._dynamo.config.recompile_limit = max(torch._dynamo.config.recompile_limit, 256)
         wrap: Any = torch.compile(dynamic=False)
         return _Functions(wrap(self.initial) if initial else self.initial, wrap(self.order), wrap(self.step), wrap(self.score))
-
-
-@contextmanager
-def _without_the_compilers_advice() -> Iterator[None]:
-    """Advice to the authors of compiled code (switch TF32 on, report a slow softmax) is of no use to those who run it."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", module=r"torch\._inductor")
-        yield
 
 
 class Trainer:
@@ -105,7 +97,11 @@ class Trainer:
         before = torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32
         torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = self.tf32
         try:
-            with _without_the_compilers_advice() if self.compiles else nullcontext():
+            with warnings.catch_warnings() if self.compiles else nullcontext():
+                if (
+                    self.compiles
+                ):  # advice to authors of compiled code (switch TF32 on, report a slow softmax), of no use to those who run it
+                    warnings.filterwarnings("ignore", module=r"torch\._inductor")
                 return self._train(members, keys, predictions, confidence)
         finally:
             torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32 = before

@@ -131,6 +131,8 @@ X, y = np.zeros((4, 2), np.float32), np.array([0, 1, 0, 1])
         ({"rows": X}, "got none of them"),
         ({"X_train": X, "y_train": y}, "got X_train, y_train"),
         ({"X": X, "y": y[:3]}, r"got shapes \(4, 2\) and \(3,\)"),
+        ({"X": X[:0], "y": y[:0]}, r"got X of shape \(0, 2\)"),
+        ({"X": X[:, :0], "y": y}, r"got X of shape \(4, 0\)"),
         ({"X": X[:, 0], "y": y}, r"got shapes \(4,\)"),
         ({"X": X, "y": y, "feature_names": np.array(["a"])}, "feature_names of shape"),
         ({"X": X.astype(object), "y": y}, "plain arrays"),
@@ -150,7 +152,9 @@ def test_no_archive_at_all(tmp_path):
     np.savez_compressed(archive, X=np.random.default_rng(0).random((50, 2)), y=np.arange(50))
     broken = bytearray(archive.getvalue())
     broken[100:140] = bytes(40)
-    for content in (b"", b"text", array.getvalue(), archive.getvalue()[:200], bytes(broken), pickle.dumps({"X": 1})):
+    unknown = bytearray(archive.getvalue())
+    unknown[archive.getvalue().index(b"PK\x01\x02") + 10] = 99  # a method of compression that Python does not have
+    for content in (bytes(unknown), b"", b"text", array.getvalue(), archive.getvalue()[:200], bytes(broken), pickle.dumps({"X": 1})):
         (tmp_path / "pol.npz").write_bytes(content)
         with pytest.raises(InvalidInput, match=r"np\.savez_compressed") as error:
             datasets.load("pol", folder=tmp_path)

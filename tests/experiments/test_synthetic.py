@@ -194,9 +194,38 @@ def test_scores_by_another_rule_are_computed_anew(setting, monkeypatch):
     assert scored(1, 0.5) == [0.25]
     assert scored(2, 0.5) == [0.5]
     [scores] = (setting.out / "ledgers").glob("scores-trial-*.json")
-    for damaged in ("", "[]", "{", '{"rule": 2}'):
+    whole = json.loads(scores.read_text())
+    parts = [
+        {"work": None},
+        {"work": {"a": [1]}},
+        {"scores": {}},
+        {"scores": {"banzhaf": []}},
+        {"scores": {"banzhaf": ["1"]}},
+        {"coalitions": []},
+    ]
+    for damaged in ("", "[]", "{", '{"rule": 2}', *(json.dumps({**whole, **part}) for part in parts)):
         scores.write_text(damaged)
         assert scored(2, 0.75) == [0.75]
+        scores.write_text(json.dumps(whole))
+        assert scored(2, 0.75) == [0.5]
+
+
+@pytest.mark.parametrize("notes", ["nonsense", '{"work": 5}', '{"work": {"a": 3}}', '{"work": {"a": [1]}}', '{"work": {"a": ["x", 1]}}'])
+def test_damaged_notes_of_the_work_are_no_work_of_a_known_machine(setting, notes):
+    def work():
+        kept.value(
+            setting,
+            ("toy",),
+            db.games.Function(3, lambda coalitions: coalitions.sum(axis=1), name="size"),
+            db.Banzhaf(),
+            estimator="reuse",
+            budget=20,
+        )
+        return kept.work(setting, [("toy",)])
+
+    assert work() == {outcome.hardware(setting): [20, pytest.approx(0, abs=10)]}
+    (setting.out / "ledgers" / "toy-0.machines.json").write_text(notes)
+    assert work() == {kept.UNKNOWN: [20, pytest.approx(0, abs=10)]}
 
 
 def test_values_of_other_data_or_in_a_damaged_file_are_computed_anew(setting, monkeypatch):
@@ -204,7 +233,8 @@ def test_values_of_other_data_or_in_a_damaged_file_are_computed_anew(setting, mo
     first = values13.value_draw("pol", 0, setting)
     [path] = (setting.out / "ledgers").glob("values-pol-*.npz")
     whole = path.read_bytes()
-    for damaged in (b"", whole[:1000], b"nonsense"):
+    stream = whole[:60] + bytes([255] * 20) + whole[80:]  # zlib.error
+    for damaged in (b"", whole[:1000], b"nonsense", stream):
         path.write_bytes(damaged)
         np.testing.assert_array_equal(values13.value_draw("pol", 0, setting).values["banzhaf"], first.values["banzhaf"])
         assert path.read_bytes()[:2] == b"PK"

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import zipfile
-import zlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -57,9 +55,10 @@ def read(name: str, folder: Path) -> Source:
         files = [f"{name}.npz"]
     file = next((folder / each for each in files if (folder / each).is_file()), None)
     if file is None:
+        what = "does not" if folder.is_dir() else "does not exist"
         raise InvalidInput(
-            f"the folder of datasets must hold {' or '.join(files)}; {folder} does not. Put the file there, or name another folder "
-            "by `folder` or DATABANZHAF_DATA."
+            f"the folder of datasets must hold {' or '.join(files)}; {folder} {what}. Put the file there, or name another folder "
+            "by `folder` or DATABANZHAF_DATA (without either, datasets come from their sources)."
         )
     arrays = _arrays(file)
     X, y = (arrays["X"], arrays["y"]) if "X" in arrays else (arrays["X_train"], arrays["y_train"])
@@ -81,8 +80,9 @@ def _arrays(file: Path) -> dict[str, Any]:
         # np.load leaves a file open that it opened itself and could not read.
         with file.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
             arrays = {key: archive[key] for key in wanted if key in archive}
-    # A lone .npy file gives an array, which is no context manager: TypeError or AttributeError.
-    except (OSError, EOFError, ValueError, TypeError, AttributeError, zipfile.BadZipFile, zlib.error) as error:
+    except MemoryError:
+        raise
+    except Exception as error:  # whatever NumPy makes of a damaged archive, or of a lone .npy file
         raise InvalidInput(
             f"{file} must be an .npz archive of plain arrays; got {reason(error)}. Write it with np.savez_compressed."
         ) from error
@@ -98,6 +98,8 @@ def _check(file: Path, arrays: dict[str, Any]) -> None:
                 f"{file} must hold X and y, or X_train, y_train, X_test and y_test; got {', '.join(arrays) or 'none of them'}. "
                 "Name the arrays so in np.savez_compressed."
             )
+        if not arrays[X].size:
+            raise InvalidInput(f"{file} must have rows and columns; got {X} of shape {arrays[X].shape}. Write the whole table.")
         if arrays[X].ndim < 2 or arrays[y].shape != arrays[X].shape[:1]:
             raise InvalidInput(
                 f"{file} must have one row of {X} per label of {y}; got shapes {arrays[X].shape} and {arrays[y].shape}. "

@@ -74,12 +74,20 @@ def machines(total: Work) -> str:
     return "; ".join(f"{machine} ({count:,.0f} trainings, {seconds:,.0f} s)" for machine, (count, seconds) in total.items())
 
 
+def noted(found: dict[str, Any]) -> Work:
+    """The work in a small file; none where it is damaged."""
+    try:
+        return {machine: [int(count), float(seconds)] for machine, (count, seconds) in found["work"].items()}
+    except (LookupError, TypeError, ValueError, AttributeError):
+        return {}
+
+
 def _settle(path: Path, ledger: db.Ledger, now: str | None = None) -> Work:
     """What is in the ledger and not yet noted was done by the machine that was last at work: so a killed run is noted by the next."""
     notes = path.with_suffix(".machines.json")
     found = read_json(notes)
     count, seconds = ledger.count(), ledger.seconds()
-    done: Work = dict(found.get("work") or {})
+    done = noted(found)
     counted, timed = (sum(part[column] for part in done.values()) for column in (0, 1))
     if counted > count:  # notes of another ledger
         done, counted, timed = {}, 0, 0.0

@@ -6,6 +6,9 @@ import json
 import os
 import platform
 import time
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -79,11 +82,20 @@ def write(name: str, outcome: Outcome, setting: Setting, seconds: float) -> Path
     return page
 
 
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """All or nothing, though several processes write the same file: a name of its own beside it, renamed at the end."""
+    temporary = path.with_name(f".{uuid.uuid4().hex[:12]}-{path.name}")
+    try:
+        yield temporary
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
 def replace_text(path: Path, text: str) -> None:
-    """All or nothing."""
-    temporary = path.with_name(f".{path.name}.part")
-    temporary.write_text(text, encoding="utf-8")
-    temporary.replace(path)
+    with replacing(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
 
 
 def read_json(path: Path) -> dict[str, Any]:
@@ -105,9 +117,8 @@ def _figure(outcome: Outcome, stem: Path) -> None:
         FigureCanvasAgg(figure)
         outcome.draw(figure)
         for suffix, about in ((".png", {"Software": None}), (".svg", {"Date": None, "Creator": None})):
-            temporary = stem.with_name(f".{stem.name}.part{suffix}")
-            figure.savefig(temporary, dpi=120, metadata=about)
-            temporary.replace(stem.with_suffix(suffix))
+            with replacing(stem.with_suffix(suffix)) as temporary:
+                figure.savefig(temporary, dpi=120, metadata=about)
 
 
 def _page(name: str, outcome: Outcome, setting: Setting, seconds: float) -> str:

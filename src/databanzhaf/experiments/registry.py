@@ -54,7 +54,7 @@ def reproduce(name: str, setting: Setting) -> Path:
     with _told(setting.out):
         setting.out.mkdir(parents=True, exist_ok=True)
         replace_text(setting.out / f".{name}.trial", "")  # a folder that cannot be written to is noticed before the work
-        (setting.out / f".{name}.trial").unlink()
+        (setting.out / f".{name}.trial").unlink(missing_ok=True)
         start = time.perf_counter()
         outcome = module.run(setting)
         return write(name, outcome, setting, time.perf_counter() - start)
@@ -66,14 +66,13 @@ def _told(out: Path) -> Iterator[None]:
     try:
         yield
     except (db.LedgerMismatch, db.LedgerFailed) as error:
-        raise type(error)(
-            f"{str(error).splitlines()[0].rstrip(':')} (if it is not needed, delete that file, or give another --out)."
-        ) from error
+        what = str(error).splitlines()[0].rstrip(":.").removesuffix(". Give another path")
+        raise type(error)(f"{what}. Delete that file if it is not needed, or give another --out.") from error
     except OSError as error:
         place = Path(str(error.filename)) if error.filename else out
         if place.resolve().is_relative_to(out.resolve()):
             raise db.LedgerFailed(
-                f"`{out}` cannot be written to ({error.strerror or error}). Check the folder and the free disk space."
+                f"`{place}` cannot be written to ({error.strerror or error}). Check the folder and the free disk space."
             ) from error
         raise db.InvalidInput(f"`{place}` cannot be read ({error.strerror or error}). Check its permissions.") from error
 

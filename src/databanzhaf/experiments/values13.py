@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
-import zipfile
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -17,7 +16,7 @@ from numpy.typing import NDArray
 import databanzhaf as db
 from databanzhaf.experiments import kept, protocol
 from databanzhaf.experiments.notions import LABELS, NOTIONS
-from databanzhaf.experiments.outcome import Claim, read_json, replace_text
+from databanzhaf.experiments.outcome import Claim, read_json, replace_text, replacing
 from databanzhaf.experiments.protocol import Draw
 from databanzhaf.experiments.setting import FURTHER, Setting
 from databanzhaf.experiments.side_by_side import side_by_side
@@ -78,9 +77,8 @@ def value_draw(name: str, number: int, setting: Setting) -> Valued:
     if found is None:
         values, coalitions, work = _evaluate(name, number, setting, data, scale)
         arrays: dict[str, Any] = {f"values_{column}": found for column, found in values.items()}
-        temporary = path.with_name(f".{path.name}")
-        np.savez_compressed(temporary, about=json.dumps({"stamp": stamp, "coalitions": coalitions, "work": work}), **arrays)
-        temporary.replace(path)
+        with replacing(path) as temporary:
+            np.savez_compressed(temporary, about=json.dumps({"stamp": stamp, "coalitions": coalitions, "work": work}), **arrays)
         found = values, coalitions, work
     return Valued(data, *found)
 
@@ -102,7 +100,9 @@ def _read_values(path: Path, stamp: str) -> tuple[dict[str, NDArray[np.float64]]
             if about["stamp"] != stamp:
                 return None
             return {column: found[f"values_{column}"] for column in about["coalitions"]}, about["coalitions"], about["work"]
-    except (OSError, ValueError, KeyError, EOFError, TypeError, zipfile.BadZipFile):
+    except MemoryError:
+        raise
+    except Exception:  # whatever NumPy makes of a damaged archive
         return None
 
 
@@ -201,12 +201,25 @@ def _scored(experiment: str, which: tuple[str, int], setting: Setting, score: An
     path = setting.ledger(*parts).with_suffix(".json")
     mark = {"rule": rule, "stamp": _stamp(protocol.draw(name, number, setting), setting)}
     found = read_json(path)
-    if {key: found.get(key) for key in mark} != mark or not {"scores", "coalitions", "work"} <= found.keys():
+    if {key: found.get(key) for key in mark} != mark or not _whole(found):
         valued = value_draw(name, number, setting)
         scores = {column: [float(one) for one in scores] for column, scores in score(valued).items()}
         found = {**mark, "scores": scores, "coalitions": valued.coalitions, "work": valued.work}
         replace_text(path, json.dumps(found) + "\n")
     return name, number, found
+
+
+def _whole(found: dict[str, Any]) -> bool:
+    """Whether scores that were kept have all their parts."""
+    scores, coalitions = found.get("scores"), found.get("coalitions")
+    return (
+        isinstance(scores, dict)
+        and isinstance(coalitions, dict)
+        and isinstance(found.get("work"), dict)
+        and "banzhaf" in scores
+        and all(isinstance(each, list) and each and all(isinstance(score, float) for score in each) for each in scores.values())
+        and kept.noted(found) == found["work"]
+    )
 
 
 def _scale(name: str, number: int, setting: Setting) -> float:

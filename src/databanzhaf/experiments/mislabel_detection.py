@@ -64,7 +64,7 @@ def run(setting: Setting) -> Outcome:
             BASELINES_EXPLAINED,
             f"Mean over the {len(complete)} datasets that have every column, best first: {_listed(over)}.",
             *(
-                [f"Over all {len(means)} datasets, without our columns, which need too long on LeNet: {_listed(everywhere)}."]
+                [f"Over all {len(means)} datasets, without our columns, which would take too long with LeNet: {_listed(everywhere)}."]
                 if len(complete) < len(means)
                 else []
             ),

@@ -72,7 +72,7 @@ def _told(out: Path) -> Iterator[None]:
         place = Path(str(error.filename)) if error.filename else out
         if place.resolve().is_relative_to(out.resolve()):
             raise db.LedgerFailed(
-                f"`{place}` cannot be written to ({error.strerror or error}). Check the folder and the free disk space."
+                f"`{error.filename2 or out}` cannot be written to ({error.strerror or error}). Check the folder and the free disk space."
             ) from error
         raise db.InvalidInput(f"`{place}` cannot be read ({error.strerror or error}). Check its permissions.") from error
 

@@ -98,9 +98,7 @@ class Trainer:
         torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = self.tf32
         try:
             with warnings.catch_warnings() if self.compiles else nullcontext():
-                if (
-                    self.compiles
-                ):  # advice to authors of compiled code (switch TF32 on, report a slow softmax), of no use to those who run it
+                if self.compiles:  # its advice (switch TF32 on, report a slow softmax) is for authors of compiled code
                     warnings.filterwarnings("ignore", module=r"torch\._inductor")
                 return self._train(members, keys, predictions, confidence)
         finally:

@@ -320,6 +320,17 @@ def test_a_damaged_fact_is_reported(path):
         db.estimate(path)
 
 
+@pytest.mark.parametrize(
+    "damage", ["UPDATE facts SET value = '5' WHERE name = 'design'", "UPDATE evaluations SET utility = 'text' WHERE idx = 3"]
+)
+def test_facts_and_utilities_of_another_kind_are_reported(path, damage):
+    db.value(db.games.Table([0, 1, 1, 2]), ledger=path)
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute(damage)
+    with pytest.raises(db.LedgerFailed, match="damaged"):
+        db.estimate(path)
+
+
 def test_reading_while_a_run_writes_sees_one_moment(path):
     script = f"""
 import databanzhaf as db

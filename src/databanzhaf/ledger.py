@@ -160,9 +160,16 @@ class Ledger:
         try:
             return None if row is None else json.loads(row[0])
         except json.JSONDecodeError as error:
-            raise LedgerFailed(
-                f"`{self.path}` is damaged: its fact {name!r} cannot be read. Restore a copy, or begin a new run."
-            ) from error
+            raise self._damaged(f"its fact {name!r} cannot be read") from error
+
+    def _described(self, name: str) -> dict[str, Any]:
+        found = self._fact(name) or {}
+        if not isinstance(found, dict):
+            raise self._damaged(f"its fact {name!r} cannot be read")
+        return found
+
+    def _damaged(self, how: str) -> LedgerFailed:
+        return LedgerFailed(f"`{self.path}` is damaged: {how}. Restore a copy, or begin a new run.")
 
     @property
     def is_new(self) -> bool:
@@ -180,12 +187,12 @@ class Ledger:
     @property
     def game(self) -> dict[str, str]:
         """The fingerprint of the game."""
-        return dict(self._fact("game") or {})
+        return self._described("game")
 
     @property
     def design(self) -> dict[str, Any]:
         """The description of the design."""
-        return dict(self._fact("design") or {})
+        return self._described("design")
 
     @property
     def stochastic(self) -> bool:
@@ -273,8 +280,14 @@ class Ledger:
             out = np.full((indices or 0, repeats or 0), np.nan)
             while chunk := rows.fetchmany(65536):
                 idx, rep, values = zip(*chunk, strict=True)
-                out[np.array(idx), np.array(rep)] = values if score is None else [score(packed) for packed in values]
+                out[np.array(idx), np.array(rep)] = self._numbers(values) if score is None else [score(packed) for packed in values]
         return out
+
+    def _numbers(self, utilities: tuple[Any, ...]) -> FloatArray:
+        try:
+            return np.array(utilities, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise self._damaged(f"a utility in it is no number ({error})") from error
 
     def count(self) -> int:
         """Evaluations so far."""

@@ -425,16 +425,18 @@ def test_validation_rows_that_are_training_rows_are_noted():
     assert "equal a training row" not in " ".join(invoke("value", "t.csv", "--target", "y", "--budget", 20, "--out", "o").stdout.split())
 
 
-def test_ctrl_c_during_the_curve_stops_and_keeps_the_values():
+@pytest.mark.parametrize("seen", ["values.csv", "run.json"])
+def test_ctrl_c_after_the_last_evaluation_or_during_the_curve_stops_and_keeps_the_values(seen):
     table().to_csv("t.csv", index=False)
     command = [sys.executable, "-m", "databanzhaf", "value", "t.csv", "--target", "y", "--model", "forest", "--jobs", "1", "--budget", "10"]
     process = subprocess.Popen([*command, "--curve"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    while not Path("runs/t/values.csv").exists():
+    record = Path("runs/t/run.json")
+    while not (Path("runs/t/values.csv").exists() and (seen == "values.csv" or json.loads(record.read_text())["status"] == "finished")):
         assert process.poll() is None
-        time.sleep(0.05)
-    time.sleep(0.5)
+        time.sleep(0.01)
+    time.sleep(0.5 * (seen == "run.json"))
     process.send_signal(signal.SIGINT)
-    _, error = process.communicate(timeout=20)
+    _, error = process.communicate(timeout=20)  # the curve would take longer
     assert process.returncode == 130, error
-    assert "Stopped while making the curve" in error
-    assert json.loads(Path("runs/t/run.json").read_text())["status"] == "finished"
+    assert "the values are in runs/t/values.csv" in error
+    assert json.loads(record.read_text())["status"] == "finished"

@@ -121,10 +121,11 @@ def value(
         introduce(screen, job)
         with _stops_after_a_batch(folder, watch=not as_json and sys.stderr.isatty()) as watcher:
             found = jobs_room.run(job, folder, watch=watcher)
-        if curve:
-            _curve(jobs_room, job, found, folder)
-        seen = jobs_room.look(job, folder)
-        report = _report(jobs_room, job, found, seen, folder)
+        with _stops_after_the_values(folder):
+            if curve:
+                jobs_room.write_curve(job, found, folder)
+            seen = jobs_room.look(job, folder)
+            report = _report(jobs_room, job, found, seen, folder)
         if as_json:
             answer(summary(job, found, folder))
         else:
@@ -292,14 +293,6 @@ def doctor(as_json: AsJson = False) -> None:
             show_table(screen, [title, ""], [[name, text] for name, text in part.items()])
 
 
-def _curve(jobs_room: Any, job: Any, found: Estimate, folder: Path) -> None:
-    try:
-        jobs_room.write_curve(job, found, folder)
-    except KeyboardInterrupt:
-        typer.echo(f"Stopped while making the curve; the values are in {folder / 'values.csv'}. The same command makes it again.", err=True)
-        raise typer.Exit(INTERRUPTED) from None
-
-
 app.command()(reproduce)
 
 
@@ -345,6 +338,8 @@ def _stops_after_a_batch(folder: Path, *, watch: bool) -> Iterator[Any]:
     before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield watcher
+        if asked:  # after the last batch
+            raise _stopped_after_the_values(folder, asked)
     except KeyboardInterrupt:
         bar.close()
         done, total = standing
@@ -358,6 +353,20 @@ def _stops_after_a_batch(folder: Path, *, watch: bool) -> Iterator[Any]:
         bar.close()
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+@contextmanager
+def _stops_after_the_values(folder: Path) -> Iterator[None]:
+    """Ctrl-C while the curve or the report is made says where the values are."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise _stopped_after_the_values(folder, signal.SIGINT) from None
+
+
+def _stopped_after_the_values(folder: Path, number: int) -> typer.Exit:
+    typer.echo(f"Stopped before the report was made; the values are in {folder / 'values.csv'}. The same command goes on.", err=True)
+    return typer.Exit(TERMINATED if number == signal.SIGTERM else INTERRUPTED)
 
 
 def run() -> None:

@@ -358,19 +358,20 @@ def wait_for_evaluations(ledger):
     raise AssertionError("no evaluation was made within a minute")
 
 
-@pytest.mark.parametrize("stop", ["kill", "interrupt"])
-@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize(
+    ("stop", "jobs"), [(signal.SIGKILL, 1), (signal.SIGKILL, 2), (signal.SIGINT, 2), (signal.SIGTERM, 2)], ids=lambda each: str(int(each))
+)
 def test_a_stopped_run_goes_on_and_equals_one_that_was_not(suppliers, stop, jobs):
     words = ("value", suppliers, "--target", "bought", "--drop", "id", "--model", "forest", "--budget", 80, "--jobs", jobs)
     process = shell(*words, "--out", "stopped")
     wait_for_evaluations("stopped/run.db")
-    os.killpg(process.pid, signal.SIGKILL if stop == "kill" else signal.SIGINT)  # the terminal's Ctrl-C reaches the workers too
+    os.killpg(process.pid, stop)  # a terminal's Ctrl-C, and a service manager's SIGTERM, reach the workers too
     _, error = process.communicate(timeout=60)
     with db.Ledger("stopped/run.db") as ledger:
         done = ledger.count()
     assert 0 < done < 80
-    if stop == "interrupt":
-        assert process.returncode == 130
+    if stop != signal.SIGKILL:
+        assert process.returncode == 128 + stop
         assert f"Stopped with {done} of 80 evaluations" in error
         assert "Traceback" not in error
     assert not Path("stopped/values.csv").exists()
@@ -379,15 +380,16 @@ def test_a_stopped_run_goes_on_and_equals_one_that_was_not(suppliers, stop, jobs
     assert Path("stopped/values.csv").read_bytes() == Path("whole/values.csv").read_bytes()
 
 
-def test_ctrl_c_while_the_workers_start(suppliers):
+@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_while_the_workers_start(suppliers, stop):
     """They are not there yet, and must not die of it."""
     process = shell("value", suppliers, "--target", "bought", "--model", "forest", "--budget", 300, "--jobs", 2, "--out", "early")
     while not Path("early/run.json").exists() and process.poll() is None:
         time.sleep(0.01)
     time.sleep(0.2)
-    os.killpg(process.pid, signal.SIGINT)
+    os.killpg(process.pid, stop)
     _, error = process.communicate(timeout=60)
-    assert process.returncode == 130, error
+    assert process.returncode == 128 + stop, error
     assert "Traceback" not in error
     assert json.loads(Path("early/run.json").read_text())["status"] == "stopped"
 

@@ -321,7 +321,14 @@ def test_a_damaged_fact_is_reported(path):
 
 
 @pytest.mark.parametrize(
-    "damage", ["UPDATE facts SET value = '5' WHERE name = 'design'", "UPDATE evaluations SET utility = 'text' WHERE idx = 3"]
+    "damage",
+    [
+        "UPDATE facts SET value = '5' WHERE name = 'design'",
+        "UPDATE facts SET value = '[]' WHERE name = 'design'",
+        "UPDATE evaluations SET utility = 'text' WHERE idx = 3",
+        "UPDATE evaluations SET idx = -5 WHERE idx = 2",
+        "UPDATE evaluations SET rep = 'text' WHERE idx = 2",
+    ],
 )
 def test_facts_and_utilities_of_another_kind_are_reported(path, damage):
     db.value(db.games.Table([0, 1, 1, 2]), ledger=path)

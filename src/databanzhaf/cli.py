@@ -126,9 +126,9 @@ def value(
                 jobs_room.write_curve(job, found, folder)
             seen = jobs_room.look(job, folder)
             report = _report(jobs_room, job, found, seen, folder)
-        if as_json:
-            answer(summary(job, found, folder))
-        else:
+            if as_json:
+                answer(summary(job, found, folder))
+                return
             tell(screen, job, found, jobs_room.warnings_of(job, seen))
             screen.print(f"Written: {folder / 'values.csv'} (all values), {folder / 'run.db'}, {folder / 'run.json'}", soft_wrap=True)
             screen.print(report, soft_wrap=True)
@@ -338,8 +338,6 @@ def _stops_after_a_batch(folder: Path, *, watch: bool) -> Iterator[Any]:
     before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield watcher
-        if asked:  # after the last batch
-            raise _stopped_after_the_values(folder, asked)
     except KeyboardInterrupt:
         bar.close()
         done, total = standing
@@ -353,11 +351,13 @@ def _stops_after_a_batch(folder: Path, *, watch: bool) -> Iterator[Any]:
         bar.close()
         for number, handler in before.items():
             signal.signal(number, handler)
+    if asked:  # after the last batch
+        raise _stopped_after_the_values(folder, asked)
 
 
 @contextmanager
 def _stops_after_the_values(folder: Path) -> Iterator[None]:
-    """Ctrl-C while the curve or the report is made says where the values are."""
+    """Ctrl-C while the curve or the report is made or told says where the values are."""
     try:
         yield
     except KeyboardInterrupt:
@@ -365,7 +365,7 @@ def _stops_after_the_values(folder: Path) -> Iterator[None]:
 
 
 def _stopped_after_the_values(folder: Path, number: int) -> typer.Exit:
-    typer.echo(f"Stopped before the report was made; the values are in {folder / 'values.csv'}. The same command goes on.", err=True)
+    typer.echo(f"Stopped after the last evaluation; the values are in {folder / 'values.csv'}. The same command goes on.", err=True)
     return typer.Exit(TERMINATED if number == signal.SIGTERM else INTERRUPTED)
 
 

@@ -163,7 +163,9 @@ class Ledger:
             raise self._damaged(f"its fact {name!r} cannot be read") from error
 
     def _described(self, name: str) -> dict[str, Any]:
-        found = self._fact(name) or {}
+        found = self._fact(name)
+        if found is None:
+            return {}
         if not isinstance(found, dict):
             raise self._damaged(f"its fact {name!r} cannot be read")
         return found
@@ -280,14 +282,14 @@ class Ledger:
             out = np.full((indices or 0, repeats or 0), np.nan)
             while chunk := rows.fetchmany(65536):
                 idx, rep, values = zip(*chunk, strict=True)
-                out[np.array(idx), np.array(rep)] = self._numbers(values) if score is None else [score(packed) for packed in values]
+                numbers = values if score is None else [score(packed) for packed in values]
+                try:
+                    if min(idx) < 0 or min(rep) < 0:
+                        raise IndexError("a negative place")
+                    out[np.array(idx), np.array(rep)] = numbers
+                except (IndexError, TypeError, ValueError) as error:
+                    raise self._damaged(f"its evaluations cannot be read ({error})") from error
         return out
-
-    def _numbers(self, utilities: tuple[Any, ...]) -> FloatArray:
-        try:
-            return np.array(utilities, dtype=np.float64)
-        except (TypeError, ValueError) as error:
-            raise self._damaged(f"a utility in it is no number ({error})") from error
 
     def count(self) -> int:
         """Evaluations so far."""

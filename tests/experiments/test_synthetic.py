@@ -202,6 +202,7 @@ def test_scores_by_another_rule_are_computed_anew(setting, monkeypatch):
         {"scores": {"banzhaf": []}},
         {"scores": {"banzhaf": ["1"]}},
         {"coalitions": []},
+        {"coalitions": {"banzhaf": "x"}},
     ]
     for damaged in ("", "[]", "{", '{"rule": 2}', *(json.dumps({**whole, **part}) for part in parts)):
         scores.write_text(damaged)
@@ -210,7 +211,17 @@ def test_scores_by_another_rule_are_computed_anew(setting, monkeypatch):
         assert scored(2, 0.75) == [0.5]
 
 
-@pytest.mark.parametrize("notes", ["nonsense", '{"work": 5}', '{"work": {"a": 3}}', '{"work": {"a": [1]}}', '{"work": {"a": ["x", 1]}}'])
+@pytest.mark.parametrize(
+    "notes",
+    [
+        "nonsense",
+        '{"work": 5}',
+        '{"work": {"a": 3}}',
+        '{"work": {"a": [1]}}',
+        '{"work": {"a": ["x", 1]}}',
+        '{"work": {"a": [Infinity, 1]}}',
+    ],
+)
 def test_damaged_notes_of_the_work_are_no_work_of_a_known_machine(setting, notes):
     def work():
         kept.value(

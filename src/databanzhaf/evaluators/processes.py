@@ -76,7 +76,7 @@ class Processes:
 
 @contextmanager
 def _without_interrupts() -> Iterator[None]:
-    """Hold Ctrl-C back for a moment. Processes that start meanwhile never see it; this one gets it afterwards."""
+    """Hold Ctrl-C and SIGTERM back for a moment. Processes that start meanwhile never see it; this one gets it afterwards."""
     import signal
 
     if not hasattr(signal, "pthread_sigmask"):  # Windows
@@ -88,7 +88,7 @@ def _without_interrupts() -> Iterator[None]:
 
     for tracker in (standard, own):  # started later, they would let Ctrl-C through again
         tracker.ensure_running()
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
     try:
         yield
     finally:
@@ -96,10 +96,12 @@ def _without_interrupts() -> Iterator[None]:
 
 
 def become_worker() -> None:
-    """The first step of a task in a worker process: it leaves Ctrl-C, which a terminal sends to all, to its parent, and ends with it."""
+    """The first step of a task in a worker process: it leaves Ctrl-C and SIGTERM, which a terminal or a service manager sends to all,
+    to its parent, and ends with it."""
     import signal
 
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
     _end_with_parent()
 
 

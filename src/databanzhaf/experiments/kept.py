@@ -78,7 +78,7 @@ def noted(found: dict[str, Any]) -> Work:
     """The work in a small file; none where it is damaged."""
     try:
         return {machine: [int(count), float(seconds)] for machine, (count, seconds) in found["work"].items()}
-    except (LookupError, TypeError, ValueError, AttributeError):
+    except (LookupError, TypeError, ValueError, AttributeError, OverflowError):
         return {}
 
 

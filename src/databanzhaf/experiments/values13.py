@@ -215,6 +215,7 @@ def _whole(found: dict[str, Any]) -> bool:
     return (
         isinstance(scores, dict)
         and isinstance(coalitions, dict)
+        and all(isinstance(count, int) for count in coalitions.values())
         and isinstance(found.get("work"), dict)
         and "banzhaf" in scores
         and all(isinstance(each, list) and each and all(isinstance(score, float) for score in each) for each in scores.values())

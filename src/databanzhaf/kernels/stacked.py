@@ -97,8 +97,9 @@ class Trainer:
         before = torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32
         torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = self.tf32
         try:
-            with warnings.catch_warnings() if self.compiles else nullcontext():
-                if self.compiles:  # its advice (switch TF32 on, report a slow softmax) is for authors of compiled code
+            compiling = self.compiles and not self.warm
+            with warnings.catch_warnings() if compiling else nullcontext():
+                if compiling:  # its advice (switch TF32 on, report a slow softmax) is for authors of compiled code
                     warnings.filterwarnings("ignore", module=r"torch\._inductor")
                 return self._train(members, keys, predictions, confidence)
         finally:

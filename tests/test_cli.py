@@ -359,7 +359,9 @@ def wait_for_evaluations(ledger):
 
 
 @pytest.mark.parametrize(
-    ("stop", "jobs"), [(signal.SIGKILL, 1), (signal.SIGKILL, 2), (signal.SIGINT, 2), (signal.SIGTERM, 2)], ids=lambda each: str(int(each))
+    ("stop", "jobs"),
+    [(signal.SIGKILL, 1), (signal.SIGKILL, 2), (signal.SIGINT, 1), (signal.SIGINT, 2), (signal.SIGTERM, 2)],
+    ids=lambda each: str(int(each)),
 )
 def test_a_stopped_run_goes_on_and_equals_one_that_was_not(suppliers, stop, jobs):
     words = ("value", suppliers, "--target", "bought", "--drop", "id", "--model", "forest", "--budget", 80, "--jobs", jobs)

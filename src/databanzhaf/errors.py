@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Self
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -30,13 +32,18 @@ class LedgerFailed(DatabanzhafError):
     """The ledger's file cannot be opened, read or written."""
 
 
-class BackendUnavailable(DatabanzhafError):
-    """An optional package or device that was asked for is not there."""
-
-
 def to_install(extra: str) -> str:
     """How to get an extra."""
     return f"pip install 'databanzhaf[{extra}]' (in a checkout: '.[{extra}]')"
+
+
+class BackendUnavailable(DatabanzhafError):
+    """An optional package or device that was asked for is not there."""
+
+    @classmethod
+    def missing(cls, what_needs: str, package: str, extra: str) -> Self:
+        """The error for a package of an extra that is not installed."""
+        return cls(f"{what_needs} {package}, which is not installed. Run: {to_install(extra)}")
 
 
 class EvaluationFailed(DatabanzhafError):

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from databanzhaf.data import Dataset
-from databanzhaf.errors import BackendUnavailable, InvalidInput, first_line, to_install
+from databanzhaf.errors import BackendUnavailable, InvalidInput, first_line
 from databanzhaf.games import Learner, Network
 from databanzhaf.types import Game
 
@@ -135,7 +135,7 @@ def _module(make: Callable[..., Any], made: Any, dataset: Dataset, classifies: b
     try:
         from torch import nn
     except ImportError as error:
-        raise BackendUnavailable(f"a torch module needs torch, which is not installed. Run: {to_install('torch')}") from error
+        raise BackendUnavailable.missing("a torch module needs", "torch", "torch") from error
     if not isinstance(made, nn.Module):
         raise InvalidInput(
             f"a model's factory must return a scikit-learn estimator or a torch module; got {type(made).__name__}. Check {make!r:.60}."

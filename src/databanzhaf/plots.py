@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from databanzhaf.errors import BackendUnavailable, InvalidInput, check_count, to_install
+from databanzhaf.errors import BackendUnavailable, InvalidInput, check_count
 
 if TYPE_CHECKING:
     from databanzhaf.types import Checkpoint, Estimate
@@ -16,7 +16,7 @@ def _axes(ax: Any, size: tuple[float, float]) -> Any:
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
-        raise BackendUnavailable(f"plots need matplotlib, which is not installed. Run: {to_install('report')}") from error
+        raise BackendUnavailable.missing("plots need", "matplotlib", "report") from error
     return ax if ax is not None else plt.subplots(figsize=size, layout="constrained")[1]
 
 

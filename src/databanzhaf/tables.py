@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from databanzhaf import chance
-from databanzhaf.errors import BackendUnavailable, InvalidInput, first_line, to_install
+from databanzhaf.errors import BackendUnavailable, InvalidInput, first_line
 from databanzhaf.types import BoolArray
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ def _read_parquet(path: Path) -> pd.DataFrame:
         # Rows are known by their place; an index that was stored (shuffled, filtered, dates) would be taken for it.
         return pd.read_parquet(path).reset_index(drop=True)
     except ImportError as error:
-        raise BackendUnavailable(f"reading Parquet needs pyarrow, which is not installed. Run: {to_install('parquet')}") from error
+        raise BackendUnavailable.missing("reading Parquet needs", "pyarrow", "parquet") from error
     except MemoryError:
         raise
     except Exception as error:

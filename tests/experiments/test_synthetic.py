@@ -179,6 +179,8 @@ def test_baselines_are_compared_on_all_datasets_also_those_without_our_columns(s
     assert "10-fold forest" in question.claim
     assert question.ours == "on 1 of 2 datasets; mean 0.400 against 0.600"
     assert "over the 1 datasets that have every column" in found.notes[3]
+    assert found.notes[4].startswith("Over all 2 datasets, without our columns")
+    assert "LeNet: 10-fold forest 0.600, Shapley 0.400, Banzhaf 0.300," in found.notes[4]
 
 
 def test_scores_by_another_rule_are_computed_anew(setting, monkeypatch):

@@ -36,12 +36,13 @@ def run(setting: Setting) -> Outcome:
         ]
     )
     found = {name: images.agreement(name) for name in NOTIONS}
+    projected = ("",) if setting.small or images.as_many_as_the_paper else _projection(images)
     far = found["banzhaf"] > max(found["loo"], found["shapley"]) + 0.2
     claims = [
         Claim(
             f"Average Spearman between runs, {LABELS[name]}",
             f"{PAPER[name]:.3f}",
-            f"{found[name]:.3f}" + (_expected(images) if name == "banzhaf" and not setting.small else ""),
+            f"{found[name]:.3f}" + (projected[0] if name == "banzhaf" else ""),
             None if setting.small else _as_in_the_paper(name, found[name], images),
         )
         for name in NOTIONS
@@ -80,7 +81,7 @@ def run(setting: Setting) -> Outcome:
         notes=(
             "As in the paper, every run sees the same coalitions, so that an image which is by chance in the better ones stays ahead in all runs. "
             f"Banzhaf values of runs that share no coalition, from half of them each, have an average Spearman of {images.agreement_apart():.3f}.",
-            *(() if setting.small or images.as_many_as_the_paper else _projection(images)),
+            *projected[1:],
         ),
         size=(12.0, 4.2),
         hardware=images.hardware,
@@ -95,19 +96,13 @@ def _as_in_the_paper(name: str, found: float, images: Images) -> bool | None:
     return False if found > PAPER[name] + 0.1 else True if images.as_many_as_the_paper else None
 
 
-def _expected(images: Images) -> str:
-    """The projection in short, for the claim."""
-    expected = images.projected(image_runs.SAMPLES)
-    if images.as_many_as_the_paper or not np.isfinite(expected).all():
-        return ""
-    return "; {:.2f} projected to the paper's coalitions (Pearson's; 95% interval {:.2f} to {:.2f})".format(*expected)
-
-
 def _projection(images: Images) -> tuple[str, ...]:
+    """What the paper's number of coalitions would give: in short, for the claim, and in a note; empty where nothing varies."""
     expected, low, high = images.projected(image_runs.SAMPLES)
     if not np.isfinite([expected, low, high]).all():
-        return ()
+        return ("",)
     return (
+        f"; {expected:.2f} projected to the paper's coalitions (Pearson's; 95% interval {low:.2f} to {high:.2f})",
         f"What the runs have in common with and without shared coalitions tells how the noise of training would shrink: {image_runs.SAMPLES:,} coalitions, as in the paper, would give Banzhaf "
         f"a correlation (Pearson's) of {expected:.2f} between runs (95% interval {low:.2f} to {high:.2f}). That is a projection, not a measurement.",
     )

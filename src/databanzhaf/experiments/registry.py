@@ -46,9 +46,7 @@ def reproduce(name: str, setting: Setting) -> Path:
         module: Any = importlib.import_module(f"databanzhaf.experiments.{name}")
         import matplotlib  # noqa: F401
     except ImportError as error:
-        raise db.BackendUnavailable(
-            f"this experiment needs {error.name or error}, which is not installed. Run: pip install 'databanzhaf[paper]' (in a checkout: '.[paper]')"
-        ) from error
+        raise db.BackendUnavailable.missing("this experiment needs", str(error.name or error), "paper") from error
     if setting.datasets is not None and name not in CHOOSING:
         raise db.InvalidInput(f"{name} has no datasets to choose; got --datasets. Leave it out; {', '.join(CHOOSING)} take it.")
     with _told(setting.out):

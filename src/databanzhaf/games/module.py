@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from databanzhaf.data import Dataset
-from databanzhaf.errors import BackendUnavailable, InvalidInput, to_install
+from databanzhaf.errors import BackendUnavailable, InvalidInput
 from databanzhaf.fingerprint import captured, describe
 from databanzhaf.games.trained import TrainedGame, resolve_device
 from databanzhaf.kernels.recipe import Trained
@@ -110,7 +110,7 @@ class Module(TrainedGame):
             from databanzhaf.kernels.programs import program_of
             from databanzhaf.kernels.stacked import Trainer
         except ImportError as error:
-            raise BackendUnavailable(f"games.Module needs torch, which is not installed. Run: {to_install('torch')}") from error
+            raise BackendUnavailable.missing("games.Module needs", "torch", "torch") from error
         return Trainer(
             program_of(self.make_module, unfold=self.unfold),
             self.recipe,

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from databanzhaf.data import Dataset
-from databanzhaf.errors import BackendUnavailable, InvalidInput, check_between, check_count, to_install
+from databanzhaf.errors import BackendUnavailable, InvalidInput, check_between, check_count
 from databanzhaf.kernels.recipe import (
     CLASSIFICATION_LOSSES,
     CLASSIFICATION_SCORES,
@@ -306,7 +306,7 @@ def resolve_device(device: str) -> str:
     except ImportError as error:
         if device == "auto":
             return "cpu"
-        raise BackendUnavailable(f"device {device!r} needs torch, which is not installed. Run: {to_install('torch')}") from error
+        raise BackendUnavailable.missing(f"device {device!r} needs", "torch", "torch") from error
     if torch.cuda.is_available():
         return "cuda" if device == "auto" else device
     if device == "auto":

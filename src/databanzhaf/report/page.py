@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from databanzhaf._version import __version__
-from databanzhaf.errors import BackendUnavailable, to_install
+from databanzhaf.errors import BackendUnavailable
 from databanzhaf.report.content import Content
 
 MOST_POINTS = 10_000
@@ -74,7 +74,7 @@ def _plotly() -> str:
     try:
         from plotly.offline import get_plotlyjs
     except ImportError as error:
-        raise BackendUnavailable(f"a report needs plotly, which is not installed. Run: {to_install('report')}") from error
+        raise BackendUnavailable.missing("a report needs", "plotly", "report") from error
     return str(get_plotlyjs()).replace("</script", "<\\/script")
 
 

@@ -326,7 +326,7 @@ def test_a_damaged_fact_is_reported(path):
         "UPDATE facts SET value = '5' WHERE name = 'design'",
         "UPDATE facts SET value = '[]' WHERE name = 'design'",
         "UPDATE evaluations SET utility = 'text' WHERE idx = 3",
-        "UPDATE evaluations SET idx = -5 WHERE idx = 2",
+        "UPDATE evaluations SET idx = -1 WHERE idx = 2",
         "UPDATE evaluations SET rep = 'text' WHERE idx = 2",
     ],
 )

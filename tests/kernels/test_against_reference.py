@@ -151,6 +151,20 @@ def test_threads_and_chunks_change_no_bit():
         np.testing.assert_allclose(parts.predictions, whole.predictions, atol=1e-5)
 
 
+def test_memory_that_torch_keeps_for_later_counts_as_free(monkeypatch):
+    """A second game in one process gets as many models at a time as the first: here 60% of the card is in torch's store."""
+    card = {"free": 0.4 * 2**20, "kept": 0.6 * 2**20}
+
+    def empty_cache():
+        card.update(free=card["free"] + card["kept"], kept=0)
+
+    trainer = Trainer(fully_connected(BASE), BASE, make_rows(BASE), device="cpu", compiles=False, tf32=False, chunk=None)
+    monkeypatch.setattr(torch.cuda, "empty_cache", empty_cache)
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (int(card["free"]), 2**20))
+    monkeypatch.setattr(trainer, "device", torch.device("cuda"))
+    assert trainer.chunk_size() == int(0.6 * 2**20 / trainer._bytes_per_model()) > 10
+
+
 def test_models_start_from_the_same_bits_and_see_the_same_batches():
     from databanzhaf.kernels.torch_chance import fold, gaussian, mix
 

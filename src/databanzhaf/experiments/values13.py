@@ -21,13 +21,16 @@ from databanzhaf.experiments.protocol import Draw
 from databanzhaf.experiments.setting import FURTHER, Setting
 from databanzhaf.experiments.side_by_side import side_by_side
 
-COALITIONS, REPEATS, LENET_LOO = 100_000, 5, 2
+COALITIONS, REPEATS = 100_000, 5
+# LeNet takes a hundred times as long as the other networks: it has fewer trainings for leave-one-out, and fewer coalitions for our columns.
+LENET_LOO, LENET_OURS = 2, 800
 WEIGHTED: Final = (0.05, 0.1, 0.2)
 OURS: Final = {
     "banzhaf_plain": "Banzhaf, plain loss and probability",
     **{f"weighted_{p}": f"weighted Banzhaf, p = {p}" for p in WEIGHTED},
 }
 KNOWN: Final = (*protocol.IMAGES, *protocol.TABULAR)
+COLUMNS: Final = (*NOTIONS, *OURS)
 NAMES: Final = {**LABELS, **OURS}
 LINES: Final = (
     "The first line is the paper's; the second our first draw of the data, in brackets the standard error over five value vectors, as in the paper; "
@@ -63,24 +66,29 @@ def datasets(setting: Setting) -> tuple[str, ...]:
 
 
 def draws(setting: Setting, name: str) -> range:
-    """Numbers of the draws; image sets have one."""
-    return range(1 if name in protocol.IMAGES else setting.n_draws)
+    """Numbers of the draws; those that LeNet is trained on have one."""
+    return range(1 if name in protocol.LENET else setting.n_draws)
 
 
 def value_draw(name: str, number: int, setting: Setting) -> Valued:
-    """Values of one draw by all columns. They are kept in a file beside the ledgers, for both tables and for whatever is asked later."""
+    """Values of one draw by all columns. They are kept in a file beside the ledgers, for both tables and for whatever is asked later.
+
+    Only columns that are not yet in the file are evaluated.
+    """
     data = protocol.draw(name, number, setting)
     scale = _scale(name, number, setting)
     path = setting.ledger("values", name, f"draw{number}", f"{scale:g}").with_suffix(".npz")
     stamp = _stamp(data, setting)
-    found = _read_values(path, stamp)
-    if found is None:
-        values, coalitions, work = _evaluate(name, number, setting, data, scale)
+    values, coalitions, work = _read_values(path, stamp)
+    missing = [column for column in COLUMNS if column not in values]
+    if missing:
+        more, counts, further_work = _evaluate(missing, number, setting, data, scale)
+        values, coalitions = values | more, coalitions | counts
+        kept.add(work, further_work)
         arrays: dict[str, Any] = {f"values_{column}": found for column, found in values.items()}
         with replacing(path) as temporary:
             np.savez_compressed(temporary, about=json.dumps({"stamp": stamp, "coalitions": coalitions, "work": work}), **arrays)
-        found = values, coalitions, work
-    return Valued(data, *found)
+    return Valued(data, values, coalitions, work)
 
 
 def _stamp(data: Draw, setting: Setting) -> str:
@@ -92,27 +100,31 @@ def _stamp(data: Draw, setting: Setting) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def _read_values(path: Path, stamp: str) -> tuple[dict[str, NDArray[np.float64]], dict[str, int], kept.Work] | None:
-    """What was kept; None where it is missing, damaged or of other data, since it can be made again."""
+# Values by column, the coalitions that each column took, whose work it was.
+Found = tuple[dict[str, NDArray[np.float64]], dict[str, int], kept.Work]
+
+
+def _read_values(path: Path, stamp: str) -> Found:
+    """What was kept; nothing where it is missing, damaged or of other data, since it can be made again."""
     try:
         with path.open("rb") as stream, np.load(stream) as found:
             about = json.loads(str(found["about"]))
             if about["stamp"] != stamp:
-                return None
-            return {column: found[f"values_{column}"] for column in about["coalitions"]}, about["coalitions"], about["work"]
+                return {}, {}, {}
+            return {column: found[f"values_{column}"] for column in about["coalitions"]}, about["coalitions"], kept.noted(about)
     except MemoryError:
         raise
     except Exception:  # whatever NumPy makes of a damaged archive
-        return None
+        return {}, {}, {}
 
 
-def _evaluate(
-    name: str, number: int, setting: Setting, data: Draw, scale: float
-) -> tuple[dict[str, NDArray[np.float64]], dict[str, int], kept.Work]:
-    """Values by all columns, how many coalitions each took, and whose work it was; from the ledgers, as far as they are there."""
-    n = len(data.y)
+def _evaluate(columns: list[str], number: int, setting: Setting, data: Draw, scale: float) -> Found:
+    """Values by some columns, from the ledgers as far as they are there."""
+    name, n = data.name, len(data.y)
     count = max(n, round(scale * COALITIONS))
     fewer = max(200, round(min(scale, FURTHER) * COALITIONS / (1 if number == 0 else 5)))
+    if name in protocol.LENET:
+        fewer = min(fewer, LENET_OURS)
     dataset = data.judged_by_validation()
     # Code is compiled for long runs only: it takes longer than a short one.
     compiles = setting.on_gpu and (count >= 50_000 or name in protocol.IMAGES)
@@ -122,6 +134,8 @@ def _evaluate(
     ledgers: list[tuple[object, ...]] = []
 
     def go(column: str, game: Any, notion: Any, budget: int, estimator: str) -> None:
+        if column not in columns:
+            return
         # Shapley and all Betas are read from one run of permutations.
         parts = (name, f"draw{number}", "permutation" if estimator == "permutation" else column)
         # Leave-one-out trains on all rows each time: for LeNet that would take as long as all else together.
@@ -137,19 +151,11 @@ def _evaluate(
         estimator = {"banzhaf": "reuse", "loo": "leave_one_out"}.get(column, "permutation")
         # Whole permutations, of n + 1 coalitions each.
         go(column, game, notion, max(count, n + 1) if estimator == "permutation" else count, estimator)
-    if name not in protocol.LENET:
-        plain = protocol.network(
-            dataset,
-            name,
-            setting,
-            loss="cross_entropy",
-            score="probability",
-            score_at="last",
-            compiles=compiles and name in protocol.IMAGES,
-        )
-        go("banzhaf_plain", plain, db.Banzhaf(), fewer, "reuse")
-        for p in WEIGHTED:
-            go(f"weighted_{p}", game, db.WeightedBanzhaf(p), fewer, "reuse")
+    other = {"loss": "cross_entropy", "score": "probability", "score_at": "last"}
+    plain = protocol.network(dataset, name, setting, **other, compiles=compiles and name in protocol.IMAGES)
+    go("banzhaf_plain", plain, db.Banzhaf(), fewer, "reuse")
+    for p in WEIGHTED:
+        go(f"weighted_{p}", game, db.WeightedBanzhaf(p), fewer, "reuse")
     return values, used, kept.work(setting, ledgers)
 
 
@@ -162,10 +168,10 @@ def paper_table(file: str) -> pd.DataFrame:
 
 
 def collect(experiment: str, setting: Setting, score: Any, rule: int) -> tuple[pd.DataFrame, kept.Work]:
-    """Score every column of every draw: `score(valued)` gives {column: scores of the five trainings}. Returns the table, and whose work it was.
+    """Score every column of every draw: `score(valued, known)` gives {column: scores of the five trainings} but for those that are `known`.
 
     The scores of a draw are kept in a small file beside the ledgers, so that a table can be made in parts, and on several machines. `rule`
-    is the version of the score: those by another, or of other data, are computed anew.
+    is the version of the score: those by another, or of other data, are computed anew. Returns the table, and whose work it was.
     """
     protocol.check(datasets(setting))
     asked = [(name, number) for name in datasets(setting) for number in draws(setting, name)]
@@ -201,10 +207,11 @@ def _scored(experiment: str, which: tuple[str, int], setting: Setting, score: An
     path = setting.ledger(*parts).with_suffix(".json")
     mark = {"rule": rule, "stamp": _stamp(protocol.draw(name, number, setting), setting)}
     found = read_json(path)
-    if {key: found.get(key) for key in mark} != mark or not _whole(found):
+    known = found["scores"] if {key: found.get(key) for key in mark} == mark and _whole(found) else {}
+    if not known.keys() >= set(COLUMNS):
         valued = value_draw(name, number, setting)
-        scores = {column: [float(one) for one in scores] for column, scores in score(valued).items()}
-        found = {**mark, "scores": scores, "coalitions": valued.coalitions, "work": valued.work}
+        more = {column: [float(one) for one in scores] for column, scores in score(valued, known.keys()).items()}
+        found = {**mark, "scores": known | more, "coalitions": valued.coalitions, "work": valued.work}
         replace_text(path, json.dumps(found) + "\n")
     return name, number, found
 
@@ -217,7 +224,6 @@ def _whole(found: dict[str, Any]) -> bool:
         and isinstance(coalitions, dict)
         and all(isinstance(count, int) for count in coalitions.values())
         and isinstance(found.get("work"), dict)
-        and "banzhaf" in scores
         and all(isinstance(each, list) and each and all(isinstance(score, float) for score in each) for each in scores.values())
         and kept.noted(found) == found["work"]
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any, Final
 
 import numpy as np
@@ -24,11 +25,11 @@ RULE = 2
 
 
 def run(setting: Setting) -> Outcome:
-    table, work = values13.collect("weighted_training", setting, lambda valued: accuracies(valued, setting), RULE)
+    table, work = values13.collect("weighted_training", setting, lambda valued, known: accuracies(valued, setting, known), RULE)
     paper = values13.paper_table("paper_weighted_accuracy.csv")
     means = values13.means_of(table)
     tell = values13.enough(setting, means)
-    columns = [*PAPERS, *(name for name in (*OURS, *WHOLE) if name in means)]
+    columns = [*PAPERS, *OURS, *WHOLE]
     beats = int((means["banzhaf"] > means["uniform"]).sum())
     theirs = values13.of_the_same(paper, means)
     their_beats = int((theirs["banzhaf"] > theirs["uniform"]).sum())
@@ -78,8 +79,8 @@ def run(setting: Setting) -> Outcome:
     )
 
 
-def accuracies(valued: Valued, setting: Setting) -> dict[str, list[float]]:
-    """For each column the accuracy of each of its value vectors, mean over five trainings; the five vectors of a column have keys of their own."""
+def accuracies(valued: Valued, setting: Setting, known: Collection[str] = ()) -> dict[str, list[float]]:
+    """For each column that is not known the accuracy of each of its value vectors, mean over five trainings; the five vectors of a column have keys of their own."""
     data = valued.draw
     weights = {column: [db.applications.weights(one) for one in valued.vectors(column)] for column in valued.values}
     weights["uniform"] = [np.ones(len(data.y))] * values13.REPEATS
@@ -87,8 +88,8 @@ def accuracies(valued: Valued, setting: Setting) -> dict[str, list[float]]:
     def scores(column: str, *, whole: bool = False) -> list[float]:
         return [accuracy(data, one, setting, number, whole=whole) for number, one in enumerate(weights[column])]
 
-    one_batch = {column: scores(column) for column in weights}
-    return {**one_batch, **{f"{name}_whole": scores(name, whole=True) for name in ("banzhaf", "uniform")}}
+    one_batch = {column: scores(column) for column in weights if column not in known}
+    return {**one_batch, **{name: scores(name.removesuffix("_whole"), whole=True) for name in WHOLE if name not in known}}
 
 
 def accuracy(data: protocol.Draw, weights: Any, setting: Setting, number: int, *, whole: bool) -> float:
@@ -125,7 +126,7 @@ def differs(setting: Setting) -> tuple[str, ...]:
         "The hidden units are leaky ReLUs and a softmax is applied before the cross-entropy, as in the authors' code; the paper's text says ReLU and does not mention the softmax.",
         "CIFAR10: features of SqueezeNet stand in for ResNet18's. Vehicle is another version, Apsfail is partial (see the data lines).",
         "The Beta columns at 1,000 rows and more, which the paper leaves empty, are filled: our weights are in logs.",
-        f"Image sets are judged by 200 validation rows too, and have one draw; MNIST and Fashion-MNIST have one permutation and {values13.LENET_LOO} trainings for leave-one-out.",
+        f"Image sets are judged by 200 validation rows too, and MNIST and Fashion-MNIST have one draw, one permutation and {values13.LENET_LOO} trainings for leave-one-out.",
         *([f"Left out, since there is no GPU and `--datasets` does not name them: {', '.join(left_out)}."] if left_out else []),
     )
 
@@ -148,7 +149,7 @@ def origins(setting: Setting) -> tuple[str, ...]:
 def _draw(figure: Any, table: pd.DataFrame) -> None:
     ax = figure.subplots()
     scores = table.pivot(index=["dataset", "draw"], columns="method", values="mean")
-    of_draws = scores.sub(scores["uniform"], axis=0)[[*NOTIONS, *(name for name in OURS if name in scores)]].groupby("dataset")
+    of_draws = scores.sub(scores["uniform"], axis=0)[[*NOTIONS, *OURS]].groupby("dataset")
     trainings = table[table["draw"] == 0].pivot(index="dataset", columns="method", values="std_error")
     of_one_draw = np.hypot(trainings, trainings[["uniform"]].to_numpy())
     gains, errors = of_draws.mean(), of_draws.sem().combine_first(of_one_draw)

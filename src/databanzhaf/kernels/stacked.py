@@ -175,6 +175,8 @@ class Trainer:
     def chunk_size(self) -> int:
         """Models at a time: as asked, or as many as should fit in 60% of the free memory."""
         if self.chunk is None:
+            if self.device.type == "cuda":
+                torch.cuda.empty_cache()  # what earlier trainers left in torch's store is free too
             free = torch.cuda.mem_get_info(self.device)[0] if self.device.type == "cuda" else 2**30
             self.chunk = int(min(max(0.6 * free / self._bytes_per_model(), 1), 16384 if self.device.type == "cuda" else 256))
         return self.chunk

@@ -126,7 +126,7 @@ def differs(setting: Setting) -> tuple[str, ...]:
         "The hidden units are leaky ReLUs and a softmax is applied before the cross-entropy, as in the authors' code; the paper's text says ReLU and does not mention the softmax.",
         "CIFAR10: features of SqueezeNet stand in for ResNet18's. Vehicle is another version, Apsfail is partial (see the data lines).",
         "The Beta columns at 1,000 rows and more, which the paper leaves empty, are filled: our weights are in logs.",
-        f"Image sets are judged by 200 validation rows too, and MNIST and Fashion-MNIST have one draw, one permutation and {values13.LENET_LOO} trainings for leave-one-out.",
+        f"Image sets are judged by 200 validation rows too, and MNIST and Fashion-MNIST have one draw, one permutation, {values13.LENET_LOO} trainings for leave-one-out, and at most {values13.LENET_OURS} coalitions for our columns.",
         *([f"Left out, since there is no GPU and `--datasets` does not name them: {', '.join(left_out)}."] if left_out else []),
     )
 

@@ -244,7 +244,7 @@ def test_pages_say_which_datasets_were_left_out():
 
 def test_the_summary_says_how_many_draws_there_were():
     found = {"scale": 1.0, "seed": 0, "datasets": 13, "draws": 10}
-    assert registry._origin("x", found).endswith("13 datasets, 10 draws of the data, further ones at a scale of 0.1")
+    assert registry._origin("x", found).endswith("13 datasets, up to 10 draws of the data, further ones at a scale of 0.1")
     assert "draws" not in registry._origin("x", {**found, "draws": 1})
 
 

@@ -31,7 +31,6 @@ from databanzhaf.experiments import (
     values13,
     weighted_training,
 )
-from databanzhaf.experiments.notions import NOTIONS
 from databanzhaf.experiments.side_by_side import side_by_side
 
 
@@ -114,12 +113,13 @@ def test_the_two_tables_share_their_runs_and_an_interrupted_one_goes_on(setting,
 
 def test_tables_do_not_depend_on_the_number_of_processes(setting):
     found = []
+    columns = {column: column for column in values13.COLUMNS}
     for jobs in (1, 2):
         table = Setting(
             scale=setting.scale, device="cpu", out=setting.out.parent / f"jobs{jobs}", datasets=("pol", "cpu"), draws=1, jobs=jobs
         )
         found.append(
-            values13.collect("trial", table, lambda valued, known: {name: list(rows[:, 0]) for name, rows in valued.values.items()}, 1)
+            values13.collect("trial", table, columns, lambda valued, _: {name: list(rows[:, 0]) for name, rows in valued.values.items()}, 1)
         )
         assert len(list((table.out / "ledgers").glob("scores-*.json"))) == 2
     (one, work), (two, work_of_two) = found
@@ -183,38 +183,81 @@ def test_the_best_notion_is_compared_with_the_best_baseline(setting, monkeypatch
     assert found.notes[3].startswith("Mean over the 2 datasets, best first: 10-fold forest 0.600, Shapley 0.400, Banzhaf 0.300,")
 
 
-def test_columns_that_come_later_are_evaluated_and_scored_alone(setting, monkeypatch):
+@pytest.mark.parametrize("lost", [(), ("pol-*", "values-*")], ids=["nothing", "ledgers and values"])
+def test_columns_that_come_later_are_evaluated_and_scored_alone(setting, monkeypatch, lost):
     monkeypatch.setattr(values13, "REPEATS", 2)
     table = replace(setting, datasets=("pol",), draws=1)
-    trained = []
-    utility = db.games.Network.utility
+    trained, simple = [], []
+    utility, scores = db.games.Network.utility, baselines.scores
 
     def note(self, coalitions, keys):
         trained.append(len(keys))
         return utility(self, coalitions, keys)
 
-    def run():
-        trained.clear()
-        f1s, _ = values13.collect("f1", table, lambda valued, known: mislabel_detection.f1_scores(valued, table, known), 1)
-        accuracies, _ = values13.collect("accuracy", table, lambda valued, known: weighted_training.accuracies(valued, table, known), 1)
-        return f1s, accuracies
-
     monkeypatch.setattr(db.games.Network, "utility", note)
-    monkeypatch.setattr(values13, "COLUMNS", (*NOTIONS, "banzhaf_plain"))
-    before = run()
-    assert not any("weighted_0.1" in set(found["method"]) for found in before)
-    for path in (setting.out / "ledgers").glob("pol-*"):
+    monkeypatch.setattr(baselines, "scores", lambda *arguments: simple.append(1) or scores(*arguments))
+
+    def collected(name, scored, score, without):
+        columns = {column: by for column, by in scored.items() if column not in without}
+        found, work = values13.collect(name, table, columns, lambda valued, missing: score(valued, table, missing), 1)
+        assert list(found["method"]) == list(columns)
+        return found.set_index("method"), sum(count for count, _ in work.values())
+
+    def run(*without):
+        trained.clear()
+        simple.clear()
+        return (
+            collected("f1", mislabel_detection.SCORED, mislabel_detection.f1_scores, without),
+            collected("accuracy", weighted_training.SCORED, weighted_training.accuracies, without),
+        )
+
+    later = ["beta_4_1", "weighted_0.1"]
+    before = run(*later)
+    for path in (path for pattern in lost for path in (setting.out / "ledgers").glob(pattern)):
         path.unlink()
-    monkeypatch.setattr(values13, "COLUMNS", (*NOTIONS, "banzhaf_plain", "weighted_0.1"))
     after = run()
-    # 200 coalitions of the new column, twice; then its two vectors, five networks each.
-    assert sum(trained) == 200 * 2 + 2 * 5
-    for old, new in zip(before, after, strict=True):
-        known = new["method"] != "weighted_0.1"
-        assert known.sum() == len(known) - 1
-        pd.testing.assert_frame_equal(new[known].reset_index(drop=True), old, check_exact=True)
+    # 200 coalitions of the one; of the other a permutation, where the ledger is lost. Then two vectors of each, five networks a vector.
+    assert sum(trained) == 2 * (200 + (201 if lost else 0)) + 2 * 2 * 5
+    assert not simple
+    for (old, did), (new, done) in zip(before, after, strict=True):
+        pd.testing.assert_frame_equal(new.drop(index=later), old, check_exact=True)
+        assert done == did + 2 * 200
+    for number, name in enumerate(("f1", "accuracy")):
+        [path] = (setting.out / "ledgers").glob(f"scores-{name}-*.json")
+        whole = json.loads(path.read_text())
+        for column in ("knn_shapley", "uniform", "uniform_whole", "banzhaf_whole"):
+            if column in whole["scores"]:
+                path.write_text(json.dumps({**whole, "scores": {key: one for key, one in whole["scores"].items() if key != column}}))
+                again = run()
+                pd.testing.assert_frame_equal(again[number][0], after[number][0], check_exact=True)
     run()
     assert not trained
+    assert not simple
+
+
+def test_lenet_has_one_draw_and_fewer_coalitions_for_our_columns(setting, monkeypatch):
+    ten = replace(setting, scale=1, draws=10)
+    assert [len(values13.draws(ten, name)) for name in ("mnist", "fmnist", "cifar10", "pol")] == [1, 1, 10, 10]
+    asked = {}
+
+    def note(setting, parts, game, notion, *, budget, repeats, **how):
+        asked[parts] = budget, repeats
+        raise StopIteration
+
+    monkeypatch.setattr(kept, "value", note)
+    for name in ("mnist", "pol"):
+        data = protocol.draw(name, 0, ten, rows=100)
+        for column in ("banzhaf", "loo", "weighted_0.1"):
+            with pytest.raises(StopIteration):
+                values13._evaluate([column], 0, ten, data, 0.02)
+    assert asked == {
+        ("mnist", "draw0", "banzhaf"): (2000, 5),
+        ("mnist", "draw0", "loo"): (2000, 2),
+        ("mnist", "draw0", "weighted_0.1"): (800, 5),
+        ("pol", "draw0", "banzhaf"): (2000, 5),
+        ("pol", "draw0", "loo"): (2000, 5),
+        ("pol", "draw0", "weighted_0.1"): (2000, 5),
+    }
 
 
 def test_scores_by_another_rule_are_computed_anew(setting, monkeypatch):
@@ -222,9 +265,9 @@ def test_scores_by_another_rule_are_computed_anew(setting, monkeypatch):
     table = Setting(scale=setting.scale, device="cpu", out=setting.out, datasets=("pol",))
 
     def scored(rule, number):
-        found, work = values13.collect("trial", table, lambda valued, known: {column: [number] for column in values13.COLUMNS}, rule)
+        found, work = values13.collect("trial", table, {"banzhaf": "banzhaf"}, lambda valued, missing: {"banzhaf": [number]}, rule)
         assert list(work) == [outcome.hardware(table)]
-        return sorted(set(found["mean"]))
+        return found["mean"].tolist()
 
     assert scored(1, 0.25) == [0.25]
     assert scored(1, 0.5) == [0.25]
@@ -234,6 +277,7 @@ def test_scores_by_another_rule_are_computed_anew(setting, monkeypatch):
     parts = [
         {"work": None},
         {"work": {"a": [1]}},
+        {"work": {"banzhaf": {"a": [1]}}},
         {"scores": {}},
         {"scores": {"banzhaf": []}},
         {"scores": {"banzhaf": ["1"]}},
@@ -310,7 +354,7 @@ def test_each_value_vector_is_trained_with_keys_of_its_own_by_one_batch_an_epoch
     monkeypatch.setattr(db.games.Network, "utility", note)
     values = np.random.default_rng(0).normal(size=(3, 200))
     valued = values13.Valued(protocol.draw("pol", 0, setting), {"banzhaf": values}, {"banzhaf": 9}, {})
-    found = weighted_training.accuracies(valued, setting)
+    found = weighted_training.accuracies(valued, setting, ["banzhaf", "uniform", "banzhaf_whole", "uniform_whole"])
     assert {column: np.round(scores, 2).tolist() for column, scores in found.items()} == {
         "banzhaf": [0.01, 0.02, 0.03],
         "uniform": [0.04, 0.05, 0.06],

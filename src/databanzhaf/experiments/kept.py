@@ -74,10 +74,10 @@ def machines(total: Work) -> str:
     return "; ".join(f"{machine} ({count:,.0f} trainings, {seconds:,.0f} s)" for machine, (count, seconds) in total.items())
 
 
-def noted(found: dict[str, Any]) -> Work:
-    """The work in a small file; none where it is damaged."""
+def noted(work: Any) -> Work:
+    """Work as it stands in a small file; none where it is damaged."""
     try:
-        return {machine: [int(count), float(seconds)] for machine, (count, seconds) in found["work"].items()}
+        return {machine: [int(count), float(seconds)] for machine, (count, seconds) in work.items()}
     except (LookupError, TypeError, ValueError, AttributeError, OverflowError):
         return {}
 
@@ -87,7 +87,7 @@ def _settle(path: Path, ledger: db.Ledger, now: str | None = None) -> Work:
     notes = path.with_suffix(".machines.json")
     found = read_json(notes)
     count, seconds = ledger.count(), ledger.seconds()
-    done = noted(found)
+    done = noted(found.get("work"))
     counted, timed = (sum(part[column] for part in done.values()) for column in (0, 1))
     if counted > count:  # notes of another ledger
         done, counted, timed = {}, 0, 0.0

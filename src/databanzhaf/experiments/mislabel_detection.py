@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pandas as pd
@@ -16,6 +16,9 @@ from databanzhaf.experiments.setting import Setting
 from databanzhaf.experiments.values13 import NAMES, OURS, Valued
 from databanzhaf.experiments.weighted_training import differs, origins, samples
 
+# Each column, and the values that it ranks rows by; baselines need none.
+SCORED: Final = {**{column: column for column in values13.COLUMNS}, **dict.fromkeys(baselines.NAMES)}
+
 # Version of the F1: 2 puts equal values in order by chance.
 RULE = 2
 
@@ -27,7 +30,7 @@ BASELINES_EXPLAINED = (
 
 
 def run(setting: Setting) -> Outcome:
-    table, work = values13.collect("mislabel_detection", setting, lambda valued, known: f1_scores(valued, setting, known), RULE)
+    table, work = values13.collect("mislabel_detection", setting, SCORED, lambda valued, missing: f1_scores(valued, setting, missing), RULE)
     paper = values13.paper_table("paper_mislabel_f1.csv")
     means = values13.means_of(table)
     tell = values13.enough(setting, means)
@@ -75,12 +78,15 @@ def run(setting: Setting) -> Outcome:
     )
 
 
-def f1_scores(valued: Valued, setting: Setting, known: Collection[str] = ()) -> dict[str, list[float]]:
-    """For each column that is not known the F1 of each of its value vectors; for each baseline its only one."""
+def f1_scores(valued: Valued, setting: Setting, columns: Collection[str]) -> dict[str, list[float]]:
+    """For each column the F1 of each of its value vectors; for each baseline its only one."""
     wrong = valued.draw.flipped
-    found = {column: [f1(one, wrong) for one in valued.vectors(column)] for column in valued.values if column not in known}
-    simple = {} if set(baselines.NAMES) <= set(known) else baselines.scores(valued.draw, setting)
-    return {**found, **{name: [f1(values13.as_estimate(scores, name), wrong)] for name, scores in simple.items()}}
+    simple = baselines.scores(valued.draw, setting) if any(column in baselines.NAMES for column in columns) else {}
+
+    def vectors(column: str) -> list[db.Estimate]:
+        return [values13.as_estimate(simple[column], column)] if column in baselines.NAMES else valued.vectors(column)
+
+    return {column: [f1(one, wrong) for one in vectors(column)] for column in columns}
 
 
 def f1(estimate: db.Estimate, wrong: Any) -> float:

@@ -123,5 +123,5 @@ def _origin(name: str, found: dict[str, Any]) -> str:
     return (
         f"[{name}]({name}.md) at scale {found['scale']:g}{images}, seed {found.get('seed', 0)}"
         + (f", {sets} dataset{'s' * (sets > 1)}" if sets else "")
-        + (f", {draws} draws of the data, further ones at a scale of {min(FURTHER, found['scale']):g}" if draws > 1 else "")
+        + (f", up to {draws} draws of the data, further ones at a scale of {min(FURTHER, found['scale']):g}" if draws > 1 else "")
     )

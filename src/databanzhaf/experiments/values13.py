@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -40,12 +41,12 @@ LINES: Final = (
 
 @dataclass(frozen=True, eq=False)
 class Valued:
-    """Value vectors of one draw: for each column five, (5, n), one for each training; how many coalitions each took, and whose work it was."""
+    """Value vectors of one draw: for each column five, (5, n), one for each training; how many coalitions each took; whose work each ledger is."""
 
     draw: Draw
     values: dict[str, NDArray[np.float64]]
     coalitions: dict[str, int]
-    work: kept.Work
+    work: dict[str, kept.Work]
 
     def vectors(self, column: str) -> list[db.Estimate]:
         """The estimate of each training alone."""
@@ -70,8 +71,8 @@ def draws(setting: Setting, name: str) -> range:
     return range(1 if name in protocol.LENET else setting.n_draws)
 
 
-def value_draw(name: str, number: int, setting: Setting) -> Valued:
-    """Values of one draw by all columns. They are kept in a file beside the ledgers, for both tables and for whatever is asked later.
+def value_draw(name: str, number: int, setting: Setting, columns: Collection[str] = COLUMNS) -> Valued:
+    """Values of one draw by some columns, at least. They are kept in a file beside the ledgers, for both tables and for whatever is asked later.
 
     Only columns that are not yet in the file are evaluated.
     """
@@ -80,11 +81,10 @@ def value_draw(name: str, number: int, setting: Setting) -> Valued:
     path = setting.ledger("values", name, f"draw{number}", f"{scale:g}").with_suffix(".npz")
     stamp = _stamp(data, setting)
     values, coalitions, work = _read_values(path, stamp)
-    missing = [column for column in COLUMNS if column not in values]
+    missing = [column for column in columns if column not in values]
     if missing:
         more, counts, further_work = _evaluate(missing, number, setting, data, scale)
-        values, coalitions = values | more, coalitions | counts
-        kept.add(work, further_work)
+        values, coalitions, work = values | more, coalitions | counts, work | further_work
         arrays: dict[str, Any] = {f"values_{column}": found for column, found in values.items()}
         with replacing(path) as temporary:
             np.savez_compressed(temporary, about=json.dumps({"stamp": stamp, "coalitions": coalitions, "work": work}), **arrays)
@@ -100,8 +100,8 @@ def _stamp(data: Draw, setting: Setting) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-# Values by column, the coalitions that each column took, whose work it was.
-Found = tuple[dict[str, NDArray[np.float64]], dict[str, int], kept.Work]
+# Values by column, the coalitions that each column took, whose work each ledger is.
+Found = tuple[dict[str, NDArray[np.float64]], dict[str, int], dict[str, kept.Work]]
 
 
 def _read_values(path: Path, stamp: str) -> Found:
@@ -111,7 +111,8 @@ def _read_values(path: Path, stamp: str) -> Found:
             about = json.loads(str(found["about"]))
             if about["stamp"] != stamp:
                 return {}, {}, {}
-            return {column: found[f"values_{column}"] for column in about["coalitions"]}, about["coalitions"], kept.noted(about)
+            work = {ledger: kept.noted(each) for ledger, each in about["work"].items()}
+            return {column: found[f"values_{column}"] for column in about["coalitions"]}, about["coalitions"], work
     except MemoryError:
         raise
     except Exception:  # whatever NumPy makes of a damaged archive
@@ -131,7 +132,7 @@ def _evaluate(columns: list[str], number: int, setting: Setting, data: Draw, sca
     game = protocol.network(dataset, name, setting, compiles=compiles)
     values: dict[str, NDArray[np.float64]] = {}
     used: dict[str, int] = {}
-    ledgers: list[tuple[object, ...]] = []
+    work: dict[str, kept.Work] = {}
 
     def go(column: str, game: Any, notion: Any, budget: int, estimator: str) -> None:
         if column not in columns:
@@ -142,8 +143,7 @@ def _evaluate(columns: list[str], number: int, setting: Setting, data: Draw, sca
         repeats = min(REPEATS, LENET_LOO) if estimator == "leave_one_out" and name in protocol.LENET else REPEATS
         seed = setting.seed + number
         found = kept.value(setting, parts, game, notion, estimator=estimator, budget=budget, repeats=repeats, seed=seed)
-        if parts not in ledgers:
-            ledgers.append(parts)
+        work[str(parts[-1])] = kept.work(setting, [parts])
         used[column] = found.n_evaluations // repeats
         values[column] = found.values_by_repeat
 
@@ -156,7 +156,7 @@ def _evaluate(columns: list[str], number: int, setting: Setting, data: Draw, sca
     go("banzhaf_plain", plain, db.Banzhaf(), fewer, "reuse")
     for p in WEIGHTED:
         go(f"weighted_{p}", game, db.WeightedBanzhaf(p), fewer, "reuse")
-    return values, used, kept.work(setting, ledgers)
+    return values, used, work
 
 
 def paper_table(file: str) -> pd.DataFrame:
@@ -167,17 +167,18 @@ def paper_table(file: str) -> pd.DataFrame:
         return pd.read_csv(stream)
 
 
-def collect(experiment: str, setting: Setting, score: Any, rule: int) -> tuple[pd.DataFrame, kept.Work]:
-    """Score every column of every draw: `score(valued, known)` gives {column: scores of the five trainings} but for those that are `known`.
+def collect(experiment: str, setting: Setting, columns: Mapping[str, str | None], score: Any, rule: int) -> tuple[pd.DataFrame, kept.Work]:
+    """Score every column of every draw; returns the table, and whose work it was.
 
-    The scores of a draw are kept in a small file beside the ledgers, so that a table can be made in parts, and on several machines. `rule`
-    is the version of the score: those by another, or of other data, are computed anew. Returns the table, and whose work it was.
+    `columns` says by which values each is scored, if by any; `score(valued, missing)` gives {column: scores of the five trainings} for the
+    missing ones. The scores of a draw are kept in a small file beside the ledgers, so that a table can be made in parts, and on several
+    machines, and columns can come later. `rule` is the version of the score: those by another, or of other data, are computed anew.
     """
     protocol.check(datasets(setting))
     asked = [(name, number) for name in datasets(setting) for number in draws(setting, name)]
     alone = replace(setting, progress=setting.progress and setting.workers == 1)
     found: dict[tuple[str, int], dict[str, Any]] = {}
-    for name, number, scored in side_by_side(_scored, [(experiment, each, alone, score, rule) for each in asked], setting.workers):
+    for name, number, scored in side_by_side(_scored, [(experiment, each, alone, columns, score, rule) for each in asked], setting.workers):
         found[name, number] = scored
         if setting.progress and not alone.progress:
             print(f"{name}, draw {number}: {len(found)} of {len(asked)}", file=sys.stderr)
@@ -185,7 +186,8 @@ def collect(experiment: str, setting: Setting, score: Any, rule: int) -> tuple[p
     work: kept.Work = {}
     for name, number in asked:
         scored = found[name, number]
-        kept.add(work, scored["work"])
+        for each in scored["work"].values():
+            kept.add(work, each)
         rows += [
             {
                 "dataset": name,
@@ -195,23 +197,29 @@ def collect(experiment: str, setting: Setting, score: Any, rule: int) -> tuple[p
                 "std_error": float(np.std(scores, ddof=1) / np.sqrt(len(scores))) if len(scores) > 1 else np.nan,
                 "coalitions": scored["coalitions"].get(column.removesuffix("_whole"), 0),
             }
-            for column, scores in scored["scores"].items()
+            for column, scores in ((column, scored["scores"][column]) for column in columns)
         ]
     return pd.DataFrame(rows), work
 
 
-def _scored(experiment: str, which: tuple[str, int], setting: Setting, score: Any, rule: int) -> tuple[str, int, dict[str, Any]]:
+def _scored(
+    experiment: str, which: tuple[str, int], setting: Setting, columns: Mapping[str, str | None], score: Any, rule: int
+) -> tuple[str, int, dict[str, Any]]:
     """The scores of one draw, as they are kept, or computed and kept; with its name and number."""
     name, number = which
     parts = ("scores", experiment, name, f"draw{number}", f"{_scale(name, number, setting):g}")
     path = setting.ledger(*parts).with_suffix(".json")
     mark = {"rule": rule, "stamp": _stamp(protocol.draw(name, number, setting), setting)}
     found = read_json(path)
-    known = found["scores"] if {key: found.get(key) for key in mark} == mark and _whole(found) else {}
-    if not known.keys() >= set(COLUMNS):
-        valued = value_draw(name, number, setting)
-        more = {column: [float(one) for one in scores] for column, scores in score(valued, known.keys()).items()}
-        found = {**mark, "scores": known | more, "coalitions": valued.coalitions, "work": valued.work}
+    if {key: found.get(key) for key in mark} != mark or not _whole(found):
+        found = {**mark, "scores": {}, "coalitions": {}, "work": {}}
+    missing = [column for column in columns if column not in found["scores"]]
+    if missing:
+        needed = {values: None for column in missing if (values := columns[column]) is not None}
+        valued = value_draw(name, number, setting, needed)
+        found["scores"] |= {column: [float(one) for one in scores] for column, scores in score(valued, missing).items()}
+        found["coalitions"] |= {column: valued.coalitions[column] for column in needed}
+        found["work"] |= valued.work
         replace_text(path, json.dumps(found) + "\n")
     return name, number, found
 
@@ -224,8 +232,8 @@ def _whole(found: dict[str, Any]) -> bool:
         and isinstance(coalitions, dict)
         and all(isinstance(count, int) for count in coalitions.values())
         and isinstance(found.get("work"), dict)
+        and all(kept.noted(work) == work for work in found["work"].values())
         and all(isinstance(each, list) and each and all(isinstance(score, float) for score in each) for each in scores.values())
-        and kept.noted(found) == found["work"]
     )
 
 

@@ -18,14 +18,15 @@ from databanzhaf.experiments.values13 import NAMES, OURS, Valued
 TRAININGS = 5
 PAPERS = [*NOTIONS, "uniform"]
 WHOLE: Final = {"banzhaf_whole": "Banzhaf, whole epochs", "uniform_whole": "uniform, whole epochs"}
-
+# Each column, and the values that it takes as weights.
+SCORED: Final = {**{column: column for column in values13.COLUMNS}, "uniform": None, "banzhaf_whole": "banzhaf", "uniform_whole": None}
 
 # Version of the accuracy: 2 trains each value vector with keys of its own.
 RULE = 2
 
 
 def run(setting: Setting) -> Outcome:
-    table, work = values13.collect("weighted_training", setting, lambda valued, known: accuracies(valued, setting, known), RULE)
+    table, work = values13.collect("weighted_training", setting, SCORED, lambda valued, missing: accuracies(valued, setting, missing), RULE)
     paper = values13.paper_table("paper_weighted_accuracy.csv")
     means = values13.means_of(table)
     tell = values13.enough(setting, means)
@@ -79,17 +80,17 @@ def run(setting: Setting) -> Outcome:
     )
 
 
-def accuracies(valued: Valued, setting: Setting, known: Collection[str] = ()) -> dict[str, list[float]]:
-    """For each column that is not known the accuracy of each of its value vectors, mean over five trainings; the five vectors of a column have keys of their own."""
+def accuracies(valued: Valued, setting: Setting, columns: Collection[str]) -> dict[str, list[float]]:
+    """For each column the accuracy of each of its value vectors, mean over five trainings; the five vectors of a column have keys of their own."""
     data = valued.draw
-    weights = {column: [db.applications.weights(one) for one in valued.vectors(column)] for column in valued.values}
-    weights["uniform"] = [np.ones(len(data.y))] * values13.REPEATS
 
-    def scores(column: str, *, whole: bool = False) -> list[float]:
-        return [accuracy(data, one, setting, number, whole=whole) for number, one in enumerate(weights[column])]
+    def scores(column: str) -> list[float]:
+        values = SCORED[column]
+        equal = [np.ones(len(data.y))] * values13.REPEATS
+        weights = equal if values is None else [db.applications.weights(one) for one in valued.vectors(values)]
+        return [accuracy(data, one, setting, number, whole=column in WHOLE) for number, one in enumerate(weights)]
 
-    one_batch = {column: scores(column) for column in weights if column not in known}
-    return {**one_batch, **{name: scores(name.removesuffix("_whole"), whole=True) for name in WHOLE if name not in known}}
+    return {column: scores(column) for column in columns}
 
 
 def accuracy(data: protocol.Draw, weights: Any, setting: Setting, number: int, *, whole: bool) -> float:

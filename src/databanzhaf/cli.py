@@ -262,6 +262,7 @@ def margin(
         cells = [[row["notion"], as_power(row["log10_safety_margin"]), as_power(row["log10_lipschitz"])] for row in rows]
         show_table(screen, ["notion", "safety margin", "Lipschitz constant"], cells, f"n = {n:,}, tau = {tau:g}")
         screen.print("A larger margin and a smaller constant are better. The Banzhaf value is best of all semivalues in both.")
+        screen.print("Margins are as the paper prints them; the smallest noise that ties a pair is 0.707 of that, for all notions alike.")
 
 
 @app.command()

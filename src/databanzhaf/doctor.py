@@ -13,13 +13,20 @@ _NEEDED = ("numpy", "scipy", "pandas", "scikit-learn", "joblib", "threadpoolctl"
 _OPTIONAL = {
     "torch": ("torch", "networks on a GPU, your own torch modules"),
     "pyarrow": ("parquet", "Parquet files"),
+    "plotly": ("report", "the report"),
+    "matplotlib": ("paper", "plots, the paper's figures"),
 }
 
 
 def examine() -> dict[str, dict[str, str]]:
     """Three lists of (name, finding)."""
     return {
-        "databanzhaf": {"version": __version__, "Python": platform.python_version(), "system": platform.platform()},
+        "databanzhaf": {
+            "version": __version__,
+            "Python": platform.python_version(),
+            "system": platform.platform(),
+            "DATABANZHAF_DATA": os.environ.get("DATABANZHAF_DATA") or "not set",
+        },
         "packages": {name: _version(name) or "missing: run pip install databanzhaf again" for name in _NEEDED}
         | {name: _version(name) or f"not installed; for {use}: {to_install(extra)}" for name, (extra, use) in _OPTIONAL.items()},
         "devices": {"CPU cores": str(_cores()), "CUDA": _cuda(), "compiled code is kept": _cache()},

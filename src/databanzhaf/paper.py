@@ -18,7 +18,8 @@ def reproduce(
     datasets: Annotated[str | None, typer.Option(help="Only these, with commas between them.")] = None,
     draws: Annotated[int | None, typer.Option(help="Draws of the data for the two tables; 10, or 1 below a scale of 0.1.")] = None,
     image_scale: Annotated[
-        float, typer.Option(help="The largest scale for networks on images, which take far longer; smaller ones take ten times it.")
+        float,
+        typer.Option(help="The largest scale for LeNet and the CNN, which take longest; the network on image features takes ten times it."),
     ] = 0.02,
     jobs: Annotated[int, typer.Option(help="Processes for the two tables; -1 is one for each core. Numbers do not depend on it.")] = 1,
     seed: Annotated[int, typer.Option(help="Decides the draws, every coalition and every training.")] = 0,

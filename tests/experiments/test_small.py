@@ -34,6 +34,7 @@ from databanzhaf.experiments import (
     values13,
     weighted_training,
 )
+from databanzhaf.experiments.notions import NOTIONS
 from tests.closed_forms import noisy_additive
 
 
@@ -240,6 +241,34 @@ def test_pages_say_which_datasets_were_left_out():
     assert told.endswith("mnist, fmnist, cifar10.")
     named = weighted_training.differs(Setting(device="cpu", datasets=("pol",)))
     assert not any(line.startswith("Left out") for line in named)
+    # Nor do they speak of datasets that are not there.
+    assert not any(name in line for line in named for name in ("vehicle", "apsfail", "cifar10", "LeNet", "1,000 rows", "Image sets"))
+    of_all = " ".join(weighted_training.differs(Setting(device="cpu", datasets=values13.KNOWN)))
+    assert all(
+        name in of_all for name in ("vehicle", "apsfail", "cifar10", "LeNet (mnist, fmnist) has one draw", "1,000 rows", "Image sets")
+    )
+
+
+def test_one_dataset_has_no_spread_over_datasets():
+    paper = values13.paper_table("paper_mislabel_f1.csv")
+    means = pd.DataFrame(0.2, index=pd.Index(["pol", "wind"]), columns=list(NOTIONS))
+    means["banzhaf"] = [0.3, 0.4]
+    _, one = values13.overall_claims("Mislabels", means[:1], paper, list(NOTIONS), tell=True)
+    assert one.ours.endswith("Banzhaf less the best other +0.100")
+    assert one.holds is None
+    _, two = values13.overall_claims("Mislabels", means, paper, list(NOTIONS), tell=True)
+    assert two.ours.endswith("Banzhaf less the best other +0.150 ± 0.100 (two standard errors over the datasets)")
+    assert two.holds is True
+    assert values13.mean_over(means[:1], ["banzhaf", "loo"]) == "Mean over 1 dataset, best first: Banzhaf 0.300, LOO 0.200."
+
+
+def test_the_terminal_says_which_datasets_were_left_out(monkeypatch, capsys):
+    monkeypatch.setattr(values13.protocol, "check", lambda names: None)
+    monkeypatch.setattr(values13, "draws", lambda setting, name: range(0))
+    values13.collect("trial", Setting(device="cpu"), {}, None, 1)
+    assert capsys.readouterr().err == "Left out, since there is no GPU: mnist, fmnist, cifar10. `--datasets` can name them.\n"
+    values13.collect("trial", Setting(device="cpu", datasets=("pol",)), {}, None, 1)
+    assert not capsys.readouterr().err
 
 
 def test_the_summary_says_how_many_draws_there_were():

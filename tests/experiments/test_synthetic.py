@@ -180,7 +180,7 @@ def test_the_best_notion_is_compared_with_the_best_baseline(setting, monkeypatch
     assert "Shapley" in question.claim
     assert "10-fold forest" in question.claim
     assert question.ours == "on 1 of 2 datasets; mean 0.400 against 0.600"
-    assert found.notes[3].startswith("Mean over the 2 datasets, best first: 10-fold forest 0.600, Shapley 0.400, Banzhaf 0.300,")
+    assert found.notes[3].startswith("Mean over 2 datasets, best first: 10-fold forest 0.600, Shapley 0.400, Banzhaf 0.300,")
 
 
 @pytest.mark.parametrize("lost", [(), ("pol-*", "values-*")], ids=["nothing", "ledgers and values"])
@@ -260,7 +260,7 @@ def test_lenet_has_one_draw_and_fewer_coalitions_for_our_columns(setting, monkey
     }
 
 
-def test_scores_by_another_rule_are_computed_anew(setting, monkeypatch):
+def test_scores_by_another_rule_are_computed_anew(setting, monkeypatch, capsys):
     monkeypatch.setattr(values13, "REPEATS", 2)
     table = Setting(scale=setting.scale, device="cpu", out=setting.out, datasets=("pol",))
 
@@ -271,8 +271,10 @@ def test_scores_by_another_rule_are_computed_anew(setting, monkeypatch):
 
     assert scored(1, 0.25) == [0.25]
     assert scored(1, 0.5) == [0.25]
+    assert not capsys.readouterr().err
     assert scored(2, 0.5) == [0.5]
     [scores] = (setting.out / "ledgers").glob("scores-trial-*.json")
+    assert capsys.readouterr().err.startswith(f"{scores} does not fit")
     whole = json.loads(scores.read_text())
     parts = [
         {"work": None},

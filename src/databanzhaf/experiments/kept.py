@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,8 @@ UNKNOWN = "a machine that was not noted"
 def value(setting: Setting, parts: tuple[object, ...], game: Any, notion: Any, **how: Any) -> db.Estimate:
     """`db.value` with the experiment's seed and the ledger named by `parts`; what is evaluated is noted under this machine's name."""
     path = setting.ledger(*parts)
+    if setting.progress:
+        print(" ".join(str(part) for part in parts), file=sys.stderr)
     with db.Ledger(path) as ledger:
         _settle(path, ledger, now=hardware(setting))
         try:

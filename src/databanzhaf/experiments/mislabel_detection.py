@@ -47,13 +47,21 @@ def run(setting: Setting) -> Outcome:
         table,
         lambda figure: _draw(figure, means[over.index]),
         samples(table),
-        ("Equal values at the edge of the lowest 10% are put in order by chance: the F1 is its expectation.", *differs(setting)),
+        (
+            "Equal values at the edge of the lowest 10% are put in order by chance: the F1 is its expectation.",
+            *differs(setting),
+            *(
+                ["2dplanes: the paper prints the same numbers for Beta(4, 1) and Beta(1, 4), and for Beta(16, 1) and Beta(1, 16)."]
+                if "2dplanes" in means.index
+                else []
+            ),
+        ),
         (
             *values13.overall_claims("Mislabel detection", means, paper, list(NOTIONS), tell=tell),
             Claim(
                 f"Does the best notion ({_label(notion)}) find more wrong labels than the best simple baseline ({_label(simple)})?",
                 "not asked",
-                f"on {better} of {len(means)} datasets; mean {over[notion]:.3f} against {over[simple]:.3f}",
+                f"on {better} of {values13.counted(means)}; mean {over[notion]:.3f} against {over[simple]:.3f}",
                 better > len(means) / 2 if tell else None,
                 asked_by_paper=False,
             ),
@@ -63,7 +71,7 @@ def run(setting: Setting) -> Outcome:
             "The columns after `Beta(1, 16)` are not the paper's: other utilities and notions of ours, then what a person would try first.",
             values13.OURS_EXPLAINED,
             BASELINES_EXPLAINED,
-            f"Mean over the {len(means)} datasets, best first: {_listed(over)}.",
+            values13.mean_over(means.rename(columns=baselines.NAMES), [baselines.NAMES.get(name, name) for name in columns]),
             *values13.first_draw(table, list(NOTIONS), setting, baselines.NAMES),
             *(
                 []
@@ -93,10 +101,6 @@ def f1(estimate: db.Estimate, wrong: Any) -> float:
     return db.applications.detection_scores(estimate, wrong, fraction=0.1).f1
 
 
-def _listed(scores: pd.Series[Any]) -> str:
-    return ", ".join(f"{_label(name)} {score:.3f}" for name, score in scores.sort_values(ascending=False).items())
-
-
 def _label(name: Any) -> str:
     return str(NAMES.get(name) or baselines.NAMES[name])
 
@@ -114,5 +118,5 @@ def _draw(figure: Any, f1s: pd.DataFrame) -> None:
     ax.scatter(f1s.to_numpy().ravel(), np.tile(place, len(f1s)), s=9, color="white", edgecolors="black", linewidths=0.6, zorder=3)
     ax.set_yticks(place, [_label(name) for name in f1s])
     ax.invert_yaxis()
-    ax.set(xlabel=f"F1: bars the mean over {len(f1s)} datasets, dots the datasets")
+    ax.set(xlabel=f"F1: bars the mean over {values13.counted(f1s)}, dots the datasets")
     ax.legend(loc="lower right")

@@ -22,6 +22,8 @@ from databanzhaf.experiments.setting import Setting
 TABLES = ("weighted_training", "mislabel_detection")
 IMAGES = (*TABLES, "instability", "top_bottom", "convergence_ranking")
 TRAINING = (*IMAGES, "rank_stability", "rank_stability_smoothing")
+# The datasets of the tables that it means.
+IMAGE_SETS = {"mnist", "fmnist", "cifar10"}
 # What `Claim.holds` means.
 VERDICTS: Final = {True: "yes", False: "no", None: "cannot tell"}
 
@@ -70,7 +72,11 @@ def write(name: str, outcome: Outcome, setting: Setting, seconds: float) -> Path
     claims = {
         "title": outcome.title,
         "scale": setting.scale,
-        **({"image_scale": setting.image_scale} if name in IMAGES else {}),
+        **(
+            {"image_scale": setting.image_scale}
+            if name in IMAGES and (setting.datasets is None or set(setting.datasets) & IMAGE_SETS)
+            else {}
+        ),
         **({"draws": setting.n_draws} if name in TABLES else {}),
         "seed": setting.seed,
         "datasets": outcome.datasets,

@@ -66,6 +66,11 @@ def datasets(setting: Setting) -> tuple[str, ...]:
     return setting.chosen(KNOWN)
 
 
+def left_out(setting: Setting) -> list[str]:
+    """Datasets that nobody has chosen to leave out."""
+    return [name for name in KNOWN if name not in datasets(setting)] if setting.datasets is None else []
+
+
 def draws(setting: Setting, name: str) -> range:
     """Numbers of the draws; those that LeNet is trained on have one."""
     return range(1 if name in protocol.LENET else setting.n_draws)
@@ -142,7 +147,8 @@ def _evaluate(columns: list[str], number: int, setting: Setting, data: Draw, sca
         # Leave-one-out trains on all rows each time: for LeNet that would take as long as all else together.
         repeats = min(REPEATS, LENET_LOO) if estimator == "leave_one_out" and name in protocol.LENET else REPEATS
         seed = setting.seed + number
-        found = kept.value(setting, parts, game, notion, estimator=estimator, budget=budget, repeats=repeats, seed=seed)
+        told = replace(setting, progress=setting.progress and str(parts[-1]) not in work)
+        found = kept.value(told, parts, game, notion, estimator=estimator, budget=budget, repeats=repeats, seed=seed)
         work[str(parts[-1])] = kept.work(setting, [parts])
         used[column] = found.n_evaluations // repeats
         values[column] = found.values_by_repeat
@@ -175,6 +181,8 @@ def collect(experiment: str, setting: Setting, columns: Mapping[str, str | None]
     machines, and columns can come later. `rule` is the version of the score: those by another, or of other data, are computed anew.
     """
     protocol.check(datasets(setting))
+    if left := left_out(setting):
+        print(f"Left out, since there is no GPU: {', '.join(left)}. `--datasets` can name them.", file=sys.stderr)
     asked = [(name, number) for name in datasets(setting) for number in draws(setting, name)]
     alone = replace(setting, progress=setting.progress and setting.workers == 1)
     found: dict[tuple[str, int], dict[str, Any]] = {}
@@ -212,6 +220,8 @@ def _scored(
     mark = {"rule": rule, "stamp": _stamp(protocol.draw(name, number, setting), setting)}
     found = read_json(path)
     if {key: found.get(key) for key in mark} != mark or not _whole(found):
+        if found:
+            print(f"{path} does not fit ({name} has other data now, or the score is another): it is made anew.", file=sys.stderr)
         found = {**mark, "scores": {}, "coalitions": {}, "work": {}}
     missing = [column for column in columns if column not in found["scores"]]
     if missing:
@@ -313,13 +323,23 @@ def first_draw(table: pd.DataFrame, columns: list[str], setting: Setting, baseli
     means = means_of(table[table["draw"] == 0])
     return (
         f"Further draws have at most {FURTHER:g} of the paper's coalitions; with more, as on the first draw, values are closer to what they estimate. The paper's "
-        f"columns on the first draw alone, mean over {len(means)} datasets: {_averages(means, columns)}; best on: {_best_on(means, columns)}."
+        f"columns on the first draw alone, mean over {counted(means)}: {_averages(means, columns)}; best on: {_best_on(means, columns)}."
         + (f" The simple baselines there: {_averages(means.rename(columns=baselines), list(baselines.values()))}." if baselines else ""),
     )
 
 
+def mean_over(means: pd.DataFrame, columns: list[str]) -> str:
+    """A line for a page."""
+    return f"Mean over {counted(means)}, best first: {_averages(means, columns)}."
+
+
+def counted(means: pd.DataFrame) -> str:
+    """How many datasets there are."""
+    return f"{len(means)} dataset{'s' * (len(means) > 1)}"
+
+
 def _averages(means: pd.DataFrame, columns: list[str]) -> str:
-    """Means over the datasets, best first, for a page."""
+    """Means over the datasets, best first."""
     over = means[columns].mean().sort_values(ascending=False)
     return ", ".join(f"{NAMES.get(str(name), name)} {mean:.3f}" for name, mean in over.items())
 
@@ -336,7 +356,8 @@ def overall_claims(what: str, means: pd.DataFrame, paper: pd.DataFrame, columns:
     theirs = of_the_same(paper, means)
     ours, known = wins(means, columns), [column for column in columns if column in theirs and theirs[column].notna().all()]
     lead = means["banzhaf"] - means[means[columns].drop(columns="banzhaf").mean().idxmax()]
-    mean, doubt = float(lead.mean()), 2 * float(np.std(lead, ddof=1) / np.sqrt(len(lead)))
+    mean, doubt = float(lead.mean()), 2 * float(np.std(lead, ddof=1) / np.sqrt(len(lead))) if len(lead) > 1 else np.inf
+    spread = f" ± {doubt:.3f} (two standard errors over the datasets)" if len(lead) > 1 else ""
     return (
         Claim(
             f"{what}: Data Banzhaf is best on the most datasets",
@@ -347,7 +368,7 @@ def overall_claims(what: str, means: pd.DataFrame, paper: pd.DataFrame, columns:
         Claim(
             f"{what}: Data Banzhaf is best overall (mean over the datasets)",
             f"said in the text; means of its table: {_averages(theirs, known)}",
-            f"{_averages(means, columns)}; Banzhaf less the best other {mean:+.3f} ± {doubt:.3f} (two standard errors over the datasets)",
+            f"{_averages(means, columns)}; Banzhaf less the best other {mean:+.3f}{spread}",
             None if not tell or abs(mean) <= doubt else mean > 0,
         ),
     )

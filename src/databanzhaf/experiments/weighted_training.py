@@ -71,6 +71,7 @@ def run(setting: Setting) -> Outcome:
         notes=(
             "The columns after `uniform` are not the paper's. Whole epochs take as many mini-batches as the rows fill, not one; rows are drawn with replacement there too.",
             values13.OURS_EXPLAINED,
+            values13.mean_over(means.rename(columns=WHOLE), [WHOLE.get(name, name) for name in columns]),
             *values13.first_draw(table, PAPERS, setting),
         ),
         size=(11.0, 4.5),
@@ -118,17 +119,36 @@ def samples(table: pd.DataFrame) -> str:
     return f"{'; '.join(told)}; {values13.REPEATS} trainings each; {shared}"
 
 
+OTHER_DATA: Final = {
+    "cifar10": "cifar10: features of SqueezeNet stand in for ResNet18's.",
+    "vehicle": "vehicle is another version (see the data lines).",
+    "apsfail": "apsfail is partial (see the data lines).",
+}
+
+
 def differs(setting: Setting) -> tuple[str, ...]:
     """What differs in both tables."""
-    left_out = [name for name in values13.KNOWN if name not in values13.datasets(setting)] if setting.datasets is None else []
+    left, names = values13.left_out(setting), values13.datasets(setting)
+    lenet = [name for name in names if name in protocol.LENET]
     return (
         protocol.BALANCED,
         protocol.CUT,
         "The hidden units are leaky ReLUs and a softmax is applied before the cross-entropy, as in the authors' code; the paper's text says ReLU and does not mention the softmax.",
-        "CIFAR10: features of SqueezeNet stand in for ResNet18's. Vehicle is another version, Apsfail is partial (see the data lines).",
-        "The Beta columns at 1,000 rows and more, which the paper leaves empty, are filled: our weights are in logs.",
-        f"Image sets are judged by 200 validation rows too, and MNIST and Fashion-MNIST have one draw, one permutation, {values13.LENET_LOO} trainings for leave-one-out, and at most {values13.LENET_OURS} coalitions for our columns.",
-        *([f"Left out, since there is no GPU and `--datasets` does not name them: {', '.join(left_out)}."] if left_out else []),
+        *(line for name, line in OTHER_DATA.items() if name in names),
+        *(
+            ["The Beta columns at 1,000 rows and more, which the paper leaves empty, are filled: our weights are in logs."]
+            if any(protocol.ROWS.get(name, 0) >= 1000 for name in names)
+            else []
+        ),
+        *(["Image sets are judged by 200 validation rows too."] if any(name in protocol.IMAGES for name in names) else []),
+        *(
+            [
+                f"LeNet ({', '.join(lenet)}) has one draw, one permutation, {values13.LENET_LOO} trainings for leave-one-out, and at most {values13.LENET_OURS} coalitions for our columns."
+            ]
+            if lenet
+            else []
+        ),
+        *([f"Left out, since there is no GPU and `--datasets` does not name them: {', '.join(left)}."] if left else []),
     )
 
 

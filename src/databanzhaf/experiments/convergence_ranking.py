@@ -60,7 +60,7 @@ def run(setting: Setting) -> Outcome:
                 else ()
             ),
             f"The text gives no number of epochs; 30 here, as for LeNet elsewhere. It judges by a test set of unknown size; {protocol.held_out_images(setting):,} images here.",
-            "A high index also comes from samples that are shared: pure noise correlates at sqrt(m / (m + step)), counted in whole permutations, which gives the dotted lines in ranks; the claim is about what lies above that by more than 0.02. Simple Monte Carlo needs a pair of coalitions for each image in turn, so that few samples leave images without a value.",
+            "A high index also comes from samples that are shared: pure noise correlates at sqrt(m / (m + step)), counted in whole permutations, which gives the dotted lines in ranks (of normal noise; noise with heavy tails, as in permutations, where the first images change the utility most, can lie below); the claim is about what lies above that by more than 0.02. Simple Monte Carlo needs a pair of coalitions for each image in turn, so that few samples leave images without a value.",
         ),
         (
             Claim(

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import typer
 from typer.testing import CliRunner
 
 import databanzhaf as db
@@ -440,3 +441,22 @@ def test_ctrl_c_after_the_last_evaluation_or_during_the_curve_stops_and_keeps_th
     assert process.returncode == 130, error
     assert "the values are in runs/t/values.csv" in error
     assert json.loads(record.read_text())["status"] == "finished"
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_ctrl_c_in_a_callback_where_python_drops_it_is_heard_all_the_same():
+    from databanzhaf.exits import INTERRUPTED, one_sentence
+
+    class Destroyed:
+        def __del__(self):
+            signal.raise_signal(signal.SIGINT)
+            for _ in range(1000):  # somewhere here it is raised
+                pass
+
+    before, start = signal.getsignal(signal.SIGINT), time.monotonic()
+    with pytest.raises(typer.Exit) as stopped, one_sentence():  # noqa: PT012
+        Destroyed()
+        time.sleep(30)
+    assert stopped.value.exit_code == INTERRUPTED
+    assert 1 < time.monotonic() - start < 20  # it was dropped at first
+    assert signal.getsignal(signal.SIGINT) is before

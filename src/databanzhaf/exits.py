@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import _thread
 import signal
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -17,7 +19,8 @@ BAD_INPUT, INTERRUPTED, TERMINATED = 2, 130, 143
 def one_sentence(stopped: str = "Stopped before the first evaluation; nothing was written.") -> Iterator[None]:
     """What went wrong, on standard error, without a traceback."""
     try:
-        yield
+        with _until_heard():
+            yield
     except DatabanzhafError as error:
         typer.echo(f"databanzhaf: {error}", err=True)
         raise typer.Exit(BAD_INPUT) from error
@@ -27,6 +30,38 @@ def one_sentence(stopped: str = "Stopped before the first evaluation; nothing wa
     except MemoryError as error:
         typer.echo("databanzhaf: there is not enough memory. Give fewer rows or columns, or --jobs 1.", err=True)
         raise typer.Exit(BAD_INPUT) from error
+
+
+@contextmanager
+def _until_heard() -> Iterator[None]:
+    """Ctrl-C is raised again every two seconds until it ends the command: in a callback (of an import, a destructor) Python drops it."""
+    here = threading.current_thread() is threading.main_thread()
+    if not here or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:  # a shell may have Ctrl-C ignored
+        yield
+        return
+    over = threading.Event()
+    asked = False
+
+    def again() -> None:
+        while not over.wait(2.0):
+            if hasattr(signal, "pthread_kill"):
+                signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+            else:  # Windows; what waits, waits on
+                _thread.interrupt_main()
+
+    def note(number: int, frame: object) -> None:
+        nonlocal asked
+        if not asked:
+            asked = True
+            threading.Thread(target=again, daemon=True).start()
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGINT, note)
+    try:
+        yield
+    finally:
+        over.set()
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @contextmanager

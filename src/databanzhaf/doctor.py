@@ -14,7 +14,7 @@ _OPTIONAL = {
     "torch": ("torch", "networks on a GPU, your own torch modules"),
     "pyarrow": ("parquet", "Parquet files"),
     "plotly": ("report", "the report"),
-    "matplotlib": ("paper", "plots, the paper's figures"),
+    "matplotlib": ("report", "plots"),
 }
 
 

@@ -188,6 +188,12 @@ def test_noise_correlates_with_its_own_continuation_as_the_page_says(rng):
     assert found == pytest.approx(convergence_ranking.pure_noise(100, 300), abs=0.03)
 
 
+def test_noise_with_heavy_tails_can_agree_less_than_normal_noise(rng):
+    draws = rng.laplace(size=(100, 11, 500)) ** 3
+    found = [spearmanr(each[:9].sum(axis=0), each.sum(axis=0)).statistic for each in draws]
+    assert np.mean(found) + 4 * np.std(found) / 10 < convergence_ranking.pure_noise(9, 11)
+
+
 def test_the_law_of_the_loss_is_the_simulated_one(setting, rng):
     x, x_val = rng.normal(size=12), rng.normal(size=8)
     y, y_val = rng.normal(size=12), rng.normal(size=8)

@@ -16,14 +16,13 @@ from typing import Any, Final
 import pandas as pd
 
 import databanzhaf as db
+from databanzhaf.experiments import protocol
 from databanzhaf.experiments.setting import Setting
 
 # Which experiments an option matters to.
 TABLES = ("weighted_training", "mislabel_detection")
 IMAGES = (*TABLES, "instability", "top_bottom", "convergence_ranking")
 TRAINING = (*IMAGES, "rank_stability", "rank_stability_smoothing")
-# The datasets of the tables that it means.
-IMAGE_SETS = {"mnist", "fmnist", "cifar10"}
 # What `Claim.holds` means.
 VERDICTS: Final = {True: "yes", False: "no", None: "cannot tell"}
 
@@ -74,7 +73,7 @@ def write(name: str, outcome: Outcome, setting: Setting, seconds: float) -> Path
         "scale": setting.scale,
         **(
             {"image_scale": setting.image_scale}
-            if name in IMAGES and (setting.datasets is None or set(setting.datasets) & IMAGE_SETS)
+            if name in IMAGES and (setting.datasets is None or set(setting.datasets) & set(protocol.IMAGES))
             else {}
         ),
         **({"draws": setting.n_draws} if name in TABLES else {}),

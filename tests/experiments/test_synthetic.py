@@ -222,6 +222,9 @@ def test_columns_that_come_later_are_evaluated_and_scored_alone(setting, monkeyp
     for (old, did), (new, done) in zip(before, after, strict=True):
         pd.testing.assert_frame_equal(new.drop(index=later), old, check_exact=True)
         assert done == did + 2 * 200
+    if not lost:  # the values' own file knows all of it too
+        ledgers = values13.value_draw("pol", 0, table).work.values()
+        assert sum(count for work in ledgers for count, _ in work.values()) == after[0][1]
     for number, name in enumerate(("f1", "accuracy")):
         [path] = (setting.out / "ledgers").glob(f"scores-{name}-*.json")
         whole = json.loads(path.read_text())

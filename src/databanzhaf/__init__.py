@@ -8,6 +8,7 @@ from databanzhaf.data import Dataset
 from databanzhaf.errors import (
     BackendUnavailable,
     DatabanzhafError,
+    DatabanzhafWarning,
     DesignMismatch,
     EvaluationFailed,
     InvalidInput,
@@ -29,6 +30,7 @@ __all__ = [
     "Beta",
     "DataBanzhaf",
     "DatabanzhafError",
+    "DatabanzhafWarning",
     "Dataset",
     "DesignMismatch",
     "Estimate",

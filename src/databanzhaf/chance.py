@@ -16,7 +16,7 @@ from typing import Final
 
 import numpy as np
 
-from databanzhaf.errors import InvalidInput
+from databanzhaf.errors import InvalidInput, short
 from databanzhaf.types import BoolArray, FloatArray, IntArray, KeyArray
 
 # Streams: what the numbers are for. The noise that judges an estimate (curves) is not the noise that made it.
@@ -55,7 +55,7 @@ def fold(keys: KeyArray, numbers: KeyArray) -> KeyArray:
 def check_seed(seed: int) -> int:
     """Return `seed` if it is a whole number that fits in 64 bits."""
     if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or not 0 <= seed < 2**64:
-        raise InvalidInput(f"`seed` must be a whole number from 0 to 2**64 - 1; got {seed!r}. Try seed=0.")
+        raise InvalidInput(f"`seed` must be a whole number from 0 to 2**64 - 1; got {short(seed)}. Try seed=0.")
     return int(seed)
 
 

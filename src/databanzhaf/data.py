@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import mmap
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from databanzhaf.errors import InvalidInput
+from databanzhaf.errors import BackendUnavailable, InvalidInput
+from databanzhaf.fingerprint import describe
 from databanzhaf.types import BoolArray, IntArray, Labels
 
 
@@ -24,12 +26,16 @@ class Dataset:
     groups : array (rows,), optional
         Then the players are the groups, in sorted order, not the rows.
 
+    The dataset keeps copies of its own that cannot be written to, so that neither you nor a model can change the rows of a
+    run that has begun. Other kinds of data frames (polars, pyarrow) are converted to pandas.
+
     >>> data = Dataset([[0.0], [1.0], [2.0]], ["a", "b", "b"], [[0.5]], ["a"], groups=["x", "x", "y"])
     >>> data.n_players, data.players
     (2, ['x', 'y'])
     """
 
     def __init__(self, X: Any, y: Any, X_val: Any, y_val: Any, groups: Any = None) -> None:
+        X, X_val = as_pandas(X), as_pandas(X_val)
         self.X, self.X_val = _rows("X", X), _rows("X_val", X_val)
         self.y, self.y_val = _labels("y", y, self.X.shape[0]), _labels("y_val", y_val, self.X_val.shape[0])
         if self.X.shape[1:] != self.X_val.shape[1:]:
@@ -101,6 +107,43 @@ def check_one_order(X: Any, other: Any, names: tuple[str, str] = ("X", "y")) -> 
         )
 
 
+def as_pandas(table: Any) -> Any:
+    """Another package's data frame (polars, pyarrow) as that of pandas; everything else as it is."""
+    if _is_frame(table) or not hasattr(table, "to_pandas"):
+        return table
+    try:
+        return table.to_pandas()
+    except ImportError as error:
+        raise BackendUnavailable.missing(f"a {type(table).__module__.split('.')[0]} table needs", "pyarrow", "parquet") from error
+
+
+def check_unmasked(name: str, array: Any) -> None:
+    """NumPy drops a mask without a word, and what it hides would count."""
+    if np.ma.is_masked(array):
+        raise InvalidInput(
+            f"`{name}` must have no masked entries; got {int(np.ma.getmaskarray(array).sum())}. "
+            f"Fill them first, for example with {name}.filled(np.nan)."
+        )
+
+
+def _frozen(array: Any) -> Any:
+    """The array itself if nobody can write to it, else a copy that nobody can write to."""
+    if not _writeable(array):
+        return array
+    array = np.array(array)
+    array.setflags(write=False)
+    return array
+
+
+def _writeable(array: Any) -> bool:
+    """Whether the array, or one that it is a view of, can be written to."""
+    while isinstance(array, np.ndarray):
+        if array.flags.writeable:
+            return True
+        array = array.base
+    return array is not None and not isinstance(array, (bytes, mmap.mmap))
+
+
 def _is_frame(table: Any) -> bool:
     return hasattr(table, "iloc") and hasattr(table, "columns")
 
@@ -119,11 +162,19 @@ def _is_sparse(table: Any) -> bool:
 
 
 def _rows(name: str, table: Any) -> Any:
+    check_unmasked(name, table)
     if _is_sparse(table):
-        table = table.tocsr()
-    elif not _is_frame(table):
+        table = table.tocsr(copy=True)
+        for part in (table.data, table.indices, table.indptr):
+            part.setflags(write=False)
+    elif _is_frame(table):
+        table = table.copy()
+        _check_cells(name, table)
+    else:
+        if isinstance(table, dict):
+            raise InvalidInput(f"`{name}` must be a table, rows by columns; got a dict. Pass pandas.DataFrame({name}).")
         try:
-            table = np.asarray(table)
+            table = _frozen(np.asarray(table))
         except ValueError as error:
             raise InvalidInput(f"`{name}` must be a table whose rows have one length; got {error}. Pad or drop the ragged rows.") from error
     texts = table.ndim == 1 and table.dtype.kind in "UO"
@@ -135,7 +186,20 @@ def _rows(name: str, table: Any) -> Any:
     return table
 
 
+def _check_cells(name: str, table: Any) -> None:
+    """A cell is one number, text or date: a list or an array in it has no digest, and no model takes it."""
+    for place, kind in enumerate(table.dtypes):
+        cells = table.iloc[:, place] if kind.kind == "O" else ()
+        bad = next((cell for cell in cells if isinstance(cell, (list, dict, set, np.ndarray))), None)
+        if bad is not None:
+            raise InvalidInput(
+                f"each cell of `{name}` must be one number, text or date; column `{table.columns[place]}` holds a "
+                f"{type(bad).__name__}. Give its parts columns of their own."
+            )
+
+
 def _labels(name: str, labels: Any, n_rows: int) -> Any:
+    check_unmasked(name, labels)
     column = np.asarray(labels)
     if column.ndim == 2 and column.shape[1] == 1:
         column = column[:, 0]
@@ -148,7 +212,7 @@ def _labels(name: str, labels: Any, n_rows: int) -> Any:
     if _missing(column).any():
         where = np.flatnonzero(_missing(column))
         raise InvalidInput(f"`{name}` must have no missing label; got {len(where)}, the first in row {where[0]}. Drop or fill those rows.")
-    return column
+    return _frozen(column)
 
 
 def _missing(column: Any) -> BoolArray:
@@ -160,6 +224,7 @@ def _missing(column: Any) -> BoolArray:
 
 
 def _factorise(groups: Any, n_rows: int) -> tuple[Labels, IntArray]:
+    check_unmasked("groups", groups)
     column = np.asarray(groups)
     if column.shape != (n_rows,):
         raise InvalidInput(
@@ -171,7 +236,7 @@ def _factorise(groups: Any, n_rows: int) -> tuple[Labels, IntArray]:
         names, which = np.unique(column, return_inverse=True)
     except TypeError as error:
         raise InvalidInput("`groups` must be all numbers or all strings; got a mixture. Convert with groups.astype(str).") from error
-    return names.tolist(), which.astype(np.int64)
+    return names.tolist(), _frozen(which.astype(np.int64))
 
 
 def _feed(digest: Any, part: Any) -> None:
@@ -186,7 +251,9 @@ def _feed(digest: Any, part: Any) -> None:
         for piece in (np.array(part.shape), part.data, part.indices, part.indptr):
             _feed(digest, piece)
     elif part.dtype.kind == "O":
-        digest.update(repr(part.tolist()).encode())
+        # The text of an array inside is cut short, and that of an object may be its address; `describe` sees what they hold.
+        plain = all(cell is None or isinstance(cell, (str, int, float, np.generic)) for cell in part.flat)
+        digest.update((repr if plain else describe)(part.tolist()).encode())
     else:
         digest.update(f"{part.dtype.str}{part.shape}".encode())
         digest.update(np.ascontiguousarray(part).tobytes())

@@ -12,6 +12,10 @@ class DatabanzhafError(Exception):
     """Base of every error that this library raises on purpose."""
 
 
+class DatabanzhafWarning(UserWarning):
+    """What a run should say without stopping."""
+
+
 class InvalidInput(DatabanzhafError, ValueError):
     """An argument breaks a stated rule."""
 
@@ -74,6 +78,25 @@ class EvaluationFailed(DatabanzhafError):
         )
 
 
+def check_path(path: object) -> None:
+    """Refuse a file's name that no system takes."""
+    text = str(path)
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise InvalidInput(f"a file's name must be text; got {text!a}. Rename it.") from error
+    if "\0" in text:
+        raise InvalidInput(f"a file's name must not hold the character NUL; got {text!r:.80}. Rename it.")
+
+
+def short(thing: object) -> str:
+    """What came, for the middle of a sentence: a large object is cut, so that nobody's data fill the screen."""
+    if isinstance(thing, (dict, set)) or hasattr(thing, "shape"):
+        return f"a {type(thing).__name__}"
+    text = repr(thing)
+    return text if len(text) <= 80 else f"{text[:77]}..."
+
+
 def first_line(error: BaseException) -> str:
     """What another's error says, for the middle of one of our sentences."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
@@ -84,7 +107,7 @@ def check_between(name: str, value: object, low: float, high: float, remedy: str
     is_number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
     if not is_number or not low < float(value) < high:  # type: ignore[arg-type]
         law = "a positive number" if (low, high) == (0, np.inf) else f"a number strictly between {low:g} and {high:g}"
-        raise InvalidInput(f"`{name}` must be {law}; got {value!r}. {remedy}")
+        raise InvalidInput(f"`{name}` must be {law}; got {short(value)}. {remedy}")
     return float(value)  # type: ignore[arg-type]
 
 
@@ -93,5 +116,5 @@ def check_count(name: str, value: object, minimum: int = 1) -> int:
     if isinstance(value, (float, np.floating)) and float(value).is_integer():
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < minimum:
-        raise InvalidInput(f"`{name}` must be a whole number, {minimum} or more; got {value!r}. Pass {name}={minimum} or more.")
+        raise InvalidInput(f"`{name}` must be a whole number, {minimum} or more; got {short(value)}. Pass {name}={minimum} or more.")
     return int(value)

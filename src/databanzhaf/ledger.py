@@ -3,46 +3,50 @@
 Tables
 ------
 facts(name, value)
-    What the run is: game, design, library version, ... as JSON.
-evaluations(idx, rep, utility, seconds)
+    What the run is: game, design, library version, ... as JSON, and a checksum of them all.
+evaluations(idx, rep, utility, seconds, checksum)
     One row per training.
-outcomes(idx, rep, outcome)
+outcomes(idx, rep, outcome, checksum)
     The packed predictions, with ``keep="outcomes"``.
+total(count, checksum)
+    How many evaluations there are, and the sum of their checksums: rows that are lost are noticed too.
 
 Each batch is one transaction in write-ahead mode, so that kill -9 loses at most the batch in flight. A run
 holds a lock beside the file (``run.db.lock``), which the system frees when the process ends, however it ends: a second
-run on the same file is refused, while readers may look at any time.
+run on the same file is refused, while readers may look at any time. The file is made when a run is bound to it, and never removed.
 """
 
 from __future__ import annotations
 
 import json
-import os
-import sqlite3
+import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 
+from databanzhaf import checksums
 from databanzhaf._version import __version__
-from databanzhaf.errors import InvalidInput, LedgerBusy, LedgerFailed, LedgerMismatch
+from databanzhaf.errors import DatabanzhafWarning, InvalidInput, LedgerFailed, LedgerMismatch, short
+from databanzhaf.storage import Storage
 from databanzhaf.types import FloatArray, IntArray, Labels
-
-if TYPE_CHECKING:
-    from filelock import BaseFileLock
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS evaluations (
-    idx INTEGER, rep INTEGER, utility REAL NOT NULL, seconds REAL NOT NULL, PRIMARY KEY (idx, rep)
+    idx INTEGER, rep INTEGER, utility REAL NOT NULL, seconds REAL NOT NULL, checksum INTEGER NOT NULL, PRIMARY KEY (idx, rep)
 ) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS outcomes (idx INTEGER, rep INTEGER, outcome BLOB NOT NULL, PRIMARY KEY (idx, rep));
+CREATE TABLE IF NOT EXISTS outcomes (idx INTEGER, rep INTEGER, outcome BLOB NOT NULL, checksum INTEGER NOT NULL, PRIMARY KEY (idx, rep));
+CREATE TABLE IF NOT EXISTS total (count INTEGER NOT NULL, checksum INTEGER NOT NULL);
 """
 _APPLICATION_ID = 0x44425A46  # "DBZF"
-_FORMAT = 1
+_FORMAT = 2
+_WITHOUT_CHECKSUMS = 1  # the format of databanzhaf 0.1
+# More evaluations than a run may have: an index beyond is damage.
+_MOST = 10**9
 
 
 class Ledger:
@@ -59,127 +63,76 @@ class Ledger:
 
     def __init__(self, path: str | Path | None = None, *, keep: str | None = None) -> None:
         if keep not in (None, "utilities", "outcomes"):
-            raise InvalidInput(f'`keep` must be "utilities" or "outcomes"; got {keep!r}. Outcomes let you change the metric later.')
-        if path is not None and not isinstance(path, (str, Path)):
-            raise InvalidInput(f"`ledger` must be a path or a Ledger; got {path!r}. Pass a file name such as 'run.db'.")
-        self.path = None if path in (None, ":memory:") else Path(path)
+            raise InvalidInput(f'`keep` must be "utilities" or "outcomes"; got {short(keep)}. Outcomes let you change the metric later.')
         self._asked_keep = keep
-        self._made_here = self.path is not None and not self.path.exists()
-        self._lock: BaseFileLock | None = None
-        with self._translated():
-            self._connection = self._connect()
+        self._storage = Storage(path)
+        self.path = self._storage.path
         try:
-            self._open()
-        except Exception:
-            self._connection.close()
+            self._check()
+        except BaseException:
+            self._storage.close()
             raise
 
-    def _connect(self) -> sqlite3.Connection:
-        if self.path is None:
-            return sqlite3.connect(":memory:", isolation_level=None)
-        if self.path.exists() and not os.access(self.path.parent, os.W_OK):
-            # Write-ahead mode needs a writable folder even to read; a file that nobody can write to may be read as it is.
-            return sqlite3.connect(f"{self.path.absolute().as_uri()}?immutable=1", uri=True, isolation_level=None)
-        return sqlite3.connect(self.path, timeout=10, isolation_level=None)
-
-    def _open(self) -> None:
-        with self._transaction("DEFERRED") as connection:
+    def _check(self) -> None:
+        facts: dict[str, str] = {}
+        with self._storage.transaction("DEFERRED") as connection:
             [(tables,)] = connection.execute("SELECT count(*) FROM sqlite_master")
             [(identity,)] = connection.execute("PRAGMA application_id")
-            [(version,)] = connection.execute("PRAGMA user_version")
-        if not tables:
+            [(self._format,)] = connection.execute("PRAGMA user_version")
+            if tables and identity == _APPLICATION_ID and self._format == _FORMAT:
+                facts = dict(connection.execute("SELECT name, value FROM facts").fetchall())
+        if not tables and not identity:
+            self._format = _FORMAT
             return
         if identity != _APPLICATION_ID:
             raise LedgerFailed(f"`{self.path}` is a SQLite file, but not a ledger. Give another path.")
-        if version != _FORMAT:
-            raise LedgerFailed(f"`{self.path}` has ledger format {version}; this version reads {_FORMAT}. Upgrade databanzhaf.")
+        if self._format not in (_FORMAT, _WITHOUT_CHECKSUMS):
+            raise LedgerFailed(f"`{self.path}` has ledger format {self._format}; this version reads up to {_FORMAT}. Upgrade databanzhaf.")
+        if self._format == _FORMAT and facts.pop("checksum", None) != checksums.of_facts(facts):
+            raise self._storage.damaged("the description of its run does not match its checksum")
         if not self.is_new and self._asked_keep not in (None, self.keep):
             raise LedgerMismatch(
                 f"the ledger `{self.path}` keeps {self.keep}, but keep={self._asked_keep!r} was asked for. "
                 "Leave `keep` out, or give another path."
             )
 
-    @contextmanager
-    def _translated(self) -> Iterator[None]:
-        """SQLite's errors in this library's words."""
-        try:
-            yield
-        except sqlite3.OperationalError as error:
-            raise LedgerFailed(
-                f"`{self.path}` cannot be used ({error}). Check the folder, its permissions and the free disk space."
-            ) from error
-        except sqlite3.ProgrammingError as error:
-            raise LedgerFailed(f"{self.path or 'this ledger'} was closed, or belongs to another thread ({error}). Open it anew.") from error
-        except sqlite3.IntegrityError as error:
-            raise LedgerBusy(
-                f"another run wrote the same evaluations to `{self.path}` ({error}). Wait until it ends, then run again."
-            ) from error
-        except sqlite3.DatabaseError as error:
-            raise LedgerFailed(f"`{self.path}` is not a ledger ({error}). Give another path.") from error
-
-    def _claim(self) -> None:
-        """Become the one run that writes to the file."""
-        if self.path is None or self._lock is not None:
-            return
-        from filelock import FileLock, Timeout
-
-        lock = FileLock(f"{self.path.resolve()}.lock", timeout=0)
-        try:
-            lock.acquire()
-        except Timeout as error:
-            raise LedgerBusy(
-                f"another run, in this or another process, holds the ledger `{self.path}`. "
-                "Wait until it ends (or close its Ledger), or give another path."
-            ) from error
-        except OSError as error:
-            raise LedgerFailed(f"`{self.path}.lock` cannot be written ({error}). Check the folder's permissions.") from error
-        self._lock = lock
-        with self._translated():
-            if not self.path.exists():  # whoever made it left it empty and took it away
-                self._connection.close()
-                self._connection = self._connect()
-            self._connection.execute("PRAGMA journal_mode = WAL")
-
-    @contextmanager
-    def _transaction(self, kind: str = "IMMEDIATE") -> Iterator[sqlite3.Connection]:
-        with self._translated():
-            self._connection.execute(f"BEGIN {kind}")
-            try:
-                yield self._connection
-                self._connection.execute("COMMIT")
-            except BaseException:
-                if self._connection.in_transaction:
-                    self._connection.execute("ROLLBACK")
-                raise
-
     def _fact(self, name: str) -> Any:
-        with self._translated():
-            if not self._connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+        with self._storage.translated():
+            if not self._storage.connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
                 return None
-            row = self._connection.execute("SELECT value FROM facts WHERE name = ?", (name,)).fetchone()
+            row = self._storage.connection.execute("SELECT value FROM facts WHERE name = ?", (name,)).fetchone()
         try:
             return None if row is None else json.loads(row[0])
         except json.JSONDecodeError as error:
-            raise self._damaged(f"its fact {name!r} cannot be read") from error
+            raise self._storage.damaged(f"its fact {name!r} cannot be read") from error
 
     def _described(self, name: str) -> dict[str, Any]:
         found = self._fact(name)
         if found is None:
             return {}
         if not isinstance(found, dict):
-            raise self._damaged(f"its fact {name!r} cannot be read")
+            raise self._storage.damaged(f"its fact {name!r} cannot be read")
         return found
-
-    def _damaged(self, how: str) -> LedgerFailed:
-        return LedgerFailed(f"`{self.path}` is damaged: {how}. Restore a copy, or begin a new run.")
 
     @property
     def is_new(self) -> bool:
         """Whether it holds no evaluation yet. Then it belongs to no run, and the next may bind it."""
         if self._fact("design") is None:
             return True
-        with self._translated():
-            return self._connection.execute("SELECT 1 FROM evaluations LIMIT 1").fetchone() is None
+        total = "(SELECT max(count) FROM total)" if self._format == _FORMAT else "0"
+        with self._storage.translated():  # one statement, since a run may be writing
+            [(some, written)] = self._storage.connection.execute(f"SELECT EXISTS (SELECT 1 FROM evaluations), {total}")
+        if written and not some:
+            raise self._storage.damaged(f"its {written} evaluations are gone")
+        return not some
+
+    def _total(self) -> tuple[int, int]:
+        """How many evaluations were appended, and the sum of their checksums."""
+        with self._storage.translated():
+            rows = self._storage.connection.execute("SELECT count, checksum FROM total").fetchall()
+        if len(rows) != 1 or {type(number) for number in rows[0]} != {int}:
+            raise self._storage.damaged("the count of its evaluations cannot be read")
+        return rows[0]  # type: ignore[no-any-return]
 
     @property
     def keep(self) -> str:
@@ -213,18 +166,23 @@ class Ledger:
 
     def bind(self, game: dict[str, str], design: dict[str, Any], *, seed: int, stochastic: bool, players: Labels | None = None) -> None:
         """Begin a run, or make sure that the run in this ledger is this one; `LedgerMismatch` shows both sides."""
-        self._claim()
+        if self._storage.claim():
+            self._check()
         asked = {"game": game, "design": json.loads(json.dumps(design)), "seed": seed}
         if self.is_new:
             names = None if players is None else _plain_names(players)
-            facts = {**asked, "stochastic": stochastic, "players": names, "keep": self.keep, "version": __version__}
-            with self._transaction() as connection:
+            known = {**asked, "stochastic": stochastic, "players": names, "keep": self.keep, "version": __version__}
+            facts = {name: json.dumps(value) for name, value in known.items()}
+            with self._storage.transaction() as connection:
+                for table in ("facts", "evaluations", "outcomes", "total"):  # empty ones, perhaps of an older format
+                    connection.execute(f"DROP TABLE IF EXISTS {table}")
                 for statement in _SCHEMA.strip().split(";\n"):
                     connection.execute(statement)
-                connection.execute("DELETE FROM facts")
-                connection.executemany("INSERT INTO facts VALUES (?, ?)", [(k, json.dumps(v)) for k, v in facts.items()])
+                connection.executemany("INSERT INTO facts VALUES (?, ?)", [*facts.items(), ("checksum", checksums.of_facts(facts))])
+                connection.execute("INSERT INTO total VALUES (0, 0)")
                 connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
                 connection.execute(f"PRAGMA user_version = {_FORMAT}")
+            self._format = _FORMAT
             return
         found = {"game": self.game, "design": self.design, "seed": self._fact("seed")}
         if found != asked:
@@ -253,19 +211,69 @@ class Ledger:
         outcomes: list[bytes | None] | None = None,
     ) -> None:
         """Add evaluations in one transaction."""
-        where = list(zip(indices.tolist(), repeats.tolist(), strict=True))
-        rows = [(*key, *numbers) for key, numbers in zip(where, zip(utilities.tolist(), seconds.tolist(), strict=True), strict=True)]
-        with self._transaction() as connection:
-            connection.executemany("INSERT INTO evaluations VALUES (?, ?, ?, ?)", rows)
+        if not self._storage.in_place:
+            raise LedgerFailed(
+                f"`{self.path}` was deleted or replaced while a run was writing to it, and its evaluations are gone. "
+                "Restore a copy, or run again."
+            )
+        utilities, seconds = utilities + 0.0, seconds + 0.0
+        marks = checksums.of_evaluations(indices, repeats, utilities, seconds)
+        with self._storage.transaction() as connection:
+            self._insert("evaluations", indices, repeats, [utilities.tolist(), seconds.tolist()], marks)
             if outcomes is not None:
-                connection.executemany(
-                    "INSERT INTO outcomes VALUES (?, ?, ?)", [(*key, packed) for key, packed in zip(where, outcomes, strict=True)]
-                )
+                packed = [outcome or b"" for outcome in outcomes]
+                self._insert("outcomes", indices, repeats, [packed], checksums.of_outcomes(indices, repeats, packed))
+            if self._format == _FORMAT:
+                count, before = self._total()
+                connection.execute("UPDATE total SET count = ?, checksum = ?", (count + len(marks), checksums.total(before, marks)))
+
+    def _insert(self, table: str, indices: IntArray, repeats: IntArray, columns: list[Any], marks: IntArray) -> None:
+        parts = [indices.tolist(), repeats.tolist(), *columns, *([marks.tolist()] if self._format == _FORMAT else [])]
+        self._storage.connection.executemany(f"INSERT INTO {table} VALUES ({', '.join('?' * len(parts))})", zip(*parts, strict=True))
+
+    def _chunks(self, table: str, columns: str, kinds: tuple[type, ...]) -> Iterator[list[Any]]:
+        """The rows of a table, some tens of thousands at a time: their places, the columns, and the checksums if there are any."""
+        checked = self._format == _FORMAT
+        rows = self._storage.connection.execute(f"SELECT idx, rep, {columns}{', checksum' if checked else ''} FROM {table}")
+        while chunk := rows.fetchmany(65536):
+            parts = list(zip(*chunk, strict=True))
+            expected = (int, int, *kinds, *([int] if checked else []))
+            bad = next((part for part, kind in zip(parts, expected, strict=True) if set(map(type, part)) != {kind}), None)
+            if bad is not None or min(parts[0]) < 0 or min(parts[1]) < 0 or (max(parts[0]) + 1) * (max(parts[1]) + 1) > _MOST:
+                raise self._storage.damaged(f"some of its {table} hold what cannot be")
+            arrays = [np.array(part, dtype=np.int64) for part in parts[:2]]
+            marks = np.array(parts.pop(), dtype=np.int64) if checked else None
+            yield [*arrays, *parts[2:], marks]
+
+    def _evaluations(self) -> tuple[IntArray, IntArray, FloatArray, FloatArray]:
+        """All evaluations, every one as it was written: index, repeat, utility, seconds."""
+        parts: list[tuple[Any, ...]] = []
+        wrong, sum_of_marks, rows = 0, 0, 0
+        for indices, repeats, utility, seconds, marks in self._chunks("evaluations", "utility, seconds", (float, float)):
+            parts.append((indices, repeats, np.array(utility), np.array(seconds)))
+            if marks is not None:
+                wrong += int(np.count_nonzero(marks != checksums.of_evaluations(*parts[-1])))
+                sum_of_marks = checksums.total(sum_of_marks, marks)
+            rows += len(indices)
+        if wrong:
+            raise self._storage.damaged(f"{wrong:,} of its {rows:,} evaluations do not match their checksums")
+        if self._format == _FORMAT and self._total() != (rows, sum_of_marks):
+            held = f"{self._total()[0]:,} evaluations were written, and it holds {rows:,}"
+            raise self._storage.damaged(held if self._total()[0] != rows else "its evaluations are not those that were written")
+        if self._format == _WITHOUT_CHECKSUMS:
+            warnings.warn(
+                f"the ledger `{self.path}` was written by databanzhaf {self.library_version}, which kept no checksums: "
+                "damage to its numbers would not be noticed.",
+                DatabanzhafWarning,
+                stacklevel=3,
+            )
+        columns = [np.concatenate(part) for part in zip(*parts, strict=True)]
+        return tuple(columns) if columns else (np.empty(0, np.int64),) * 2 + (np.empty(0),) * 2  # type: ignore[return-value]
 
     def utilities(self, score: Callable[[bytes], float] | None = None) -> FloatArray:
         """All utilities, (largest index + 1, largest repeat + 1) with NaN for what is missing.
 
-        With `score` they are computed anew from the outcomes kept.
+        With `score` they are computed again from the outcomes kept.
         """
         if self.is_new:
             return np.empty((0, 0))
@@ -274,47 +282,43 @@ class Ledger:
                 "another metric needs the outcomes, and this ledger keeps utilities only. "
                 'Begin a run with ledger=Ledger(path, keep="outcomes").'
             )
-        table = "evaluations" if score is None else "outcomes"
-        column = "utility" if score is None else "outcome"
-        with self._transaction("DEFERRED"):  # one snapshot, though a run may be writing
-            [(indices, repeats)] = self._connection.execute("SELECT max(idx) + 1, max(rep) + 1 FROM evaluations")
-            rows = self._connection.execute(f"SELECT idx, rep, {column} FROM {table}")
-            out = np.full((indices or 0, repeats or 0), np.nan)
-            while chunk := rows.fetchmany(65536):
-                idx, rep, values = zip(*chunk, strict=True)
-                numbers = values if score is None else [score(packed) for packed in values]
-                try:
-                    if min(idx) < 0 or min(rep) < 0:
-                        raise IndexError("a negative place")
-                    out[np.array(idx), np.array(rep)] = numbers
-                except (IndexError, TypeError, ValueError) as error:
-                    raise self._damaged(f"its evaluations cannot be read ({error})") from error
+        with self._storage.transaction("DEFERRED"):  # one snapshot, though a run may be writing
+            indices, repeats, utilities, _ = self._evaluations()
+            out = np.full((indices.max() + 1, repeats.max() + 1), np.nan)
+            if score is None:
+                out[indices, repeats] = utilities
+            else:
+                self._score_outcomes(score, out)
+                if np.isnan(out[indices, repeats]).any():
+                    raise self._storage.damaged("some of its evaluations have no outcome")
         return out
+
+    def _score_outcomes(self, score: Callable[[bytes], float], out: FloatArray) -> None:
+        for indices, repeats, outcomes, marks in self._chunks("outcomes", "outcome", (bytes,)):
+            wrong = 0 if marks is None else int(np.count_nonzero(marks != checksums.of_outcomes(indices, repeats, outcomes)))
+            if wrong or indices.max() >= len(out) or repeats.max() >= out.shape[1]:
+                raise self._storage.damaged(f"{wrong:,} of {len(outcomes):,} outcomes do not match their checksums")
+            for index, repeat, outcome in zip(indices, repeats, outcomes, strict=True):
+                out[index, repeat] = score(outcome)
 
     def count(self) -> int:
         """Evaluations so far."""
         if self.is_new:
             return 0
-        with self._translated():
-            [(count,)] = self._connection.execute("SELECT count(*) FROM evaluations")
+        with self._storage.translated():
+            [(count,)] = self._storage.connection.execute("SELECT count(*) FROM evaluations")
         return int(count)
 
     def seconds(self) -> float:
         """Training time recorded so far."""
         if self.is_new:
             return 0.0
-        with self._translated():
-            [(total,)] = self._connection.execute("SELECT total(seconds) FROM evaluations")
-        return float(total)
+        with self._storage.transaction("DEFERRED"):
+            return float(self._evaluations()[3].sum())
 
     def close(self) -> None:
-        """Close the file; what was appended is on disk already. A file that was made here and stayed empty goes."""
-        self._connection.close()
-        if self._made_here and self.path is not None and self.path.exists() and not self.path.stat().st_size:
-            self.path.unlink()
-        if self._lock is not None:
-            self._lock.release()
-            self._lock = None
+        """Close the file; what was appended is on disk already."""
+        self._storage.close()
 
     def __enter__(self) -> Self:
         return self

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from databanzhaf.data import Dataset
-from databanzhaf.errors import BackendUnavailable, InvalidInput, first_line
+from databanzhaf.errors import BackendUnavailable, InvalidInput, first_line, short
 from databanzhaf.games import Learner, Network
 from databanzhaf.types import Game
 
@@ -93,7 +93,7 @@ def _network(model: str, dataset: Dataset, classifies: bool, metric: Any, thread
         kind, other = ("numbers", "linear") if model == "logistic" else ("classes", "logistic")
         raise InvalidInput(f'the model "{model}" is not for a target of {kind}. Use "{other}" or "mlp".')
     if metric is not None and not isinstance(metric, str):
-        raise InvalidInput(f'the metric of "{model}" must be a name; got {metric!r:.60}. Pass a scikit-learn estimator to use a scorer.')
+        raise InvalidInput(f'the metric of "{model}" must be a name; got {short(metric)}. Pass a scikit-learn estimator to use a scorer.')
     hidden = (100,) if model == "mlp" else ()
     loss = "cross_entropy" if classifies else "squared"
     score = named_metric(metric, dataset, network=True)

@@ -17,8 +17,11 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from scipy.special import betaln, gammaln, logsumexp
 
-from databanzhaf.errors import InvalidInput, check_between, check_count
+from databanzhaf.errors import InvalidInput, check_between, check_count, short
 from databanzhaf.types import FloatArray, IntArray
+
+# Logs of weights as large as this are exact to 1e-7, larger ones less: what the binomial coefficients add would be lost.
+LARGEST_LOG = 1e9
 
 
 @runtime_checkable
@@ -44,10 +47,13 @@ class SizeWeighted(Notion, Protocol):
     def log_size_law(self, n: int) -> FloatArray:
         """Log of `weights(n)`."""
         check_count("n", n)
-        log_w = np.asarray(self.log_weights(n), dtype=np.float64)
-        if log_w.shape != (n,) or np.isnan(log_w).any() or log_w.max() in (np.inf, -np.inf):
+        given = np.asarray(self.log_weights(n))
+        log_w = given.astype(np.float64) if given.dtype.kind in "biuf" else np.full(1, np.nan)
+        some = log_w[log_w != -np.inf]
+        if log_w.shape != (n,) or not some.size or not (np.abs(some) <= LARGEST_LOG).all():
             raise InvalidInput(
-                f"`log_weights({n})` must be {n} numbers below infinity, not all -inf; got shape {log_w.shape}, {log_w[:4]}. "
+                f"`log_weights({n})` of {self.name} must be {n} numbers of at most {LARGEST_LOG:g} in size, or -inf, and not all -inf; "
+                f"got {given.dtype} of shape {given.shape}, {str(given)[:60]}. "
                 "Return the log of w(k) for k = 1..n (-inf for a weight of 0)."
             )
         log_law = log_binomial(n - 1, np.arange(n)) + log_w
@@ -155,7 +161,7 @@ class Semivalue(SizeWeighted):
 
     def __post_init__(self) -> None:
         if not callable(self.log_weights):
-            raise InvalidInput(f"`log_weights` must be a function of n; got {self.log_weights!r}. Return log w(k) for k = 1..n.")
+            raise InvalidInput(f"`log_weights` must be a function of n; got {short(self.log_weights)}. Return log w(k) for k = 1..n.")
 
 
 @dataclass(frozen=True)

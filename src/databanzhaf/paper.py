@@ -29,7 +29,7 @@ def reproduce(
     """Run the paper's experiments again: a page, a figure and a CSV for each. The same command goes on where it stopped."""
     stopped = "Stopped. Networks that were trained are kept; the same command goes on."
     with one_sentence(stopped), terminated_like_interrupted(stopped):
-        from databanzhaf.errors import InvalidInput
+        from databanzhaf.errors import InvalidInput, short
         from databanzhaf.experiments import NAMES, Setting, summarise, verdicts
         from databanzhaf.experiments import reproduce as run
 
@@ -41,7 +41,7 @@ def reproduce(
         name = name.strip().lower()
         chosen = None if datasets is None else tuple(part.strip().lower() for part in datasets.split(",") if part.strip())
         if chosen == ():
-            raise InvalidInput(f"`--datasets` must name some, with commas between them; got {datasets!r}. Leave it out for all.")
+            raise InvalidInput(f"`--datasets` must name some, with commas between them; got {short(datasets)}. Leave it out for all.")
         setting = Setting(
             scale=scale,
             device=device,

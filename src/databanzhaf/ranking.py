@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike
 
-from databanzhaf.errors import InvalidInput
+from databanzhaf.errors import InvalidInput, short
 from databanzhaf.types import FloatArray
 
 
@@ -73,12 +73,12 @@ def consistent(values_by_run: ArrayLike, k: int | float, side: str = "top") -> f
     runs = _runs("values_by_run", values_by_run)
     n = runs.shape[1]
     if side not in ("top", "bottom"):
-        raise InvalidInput(f'`side` must be "top" or "bottom"; got {side!r}. Pass one of the two.')
+        raise InvalidInput(f'`side` must be "top" or "bottom"; got {short(side)}. Pass one of the two.')
     if isinstance(k, (float, np.floating)) and 0 < k < 1:
         k = max(1, round(k * n))
     whole = isinstance(k, (int, np.integer, float)) and not isinstance(k, bool) and k == int(k)
     if not whole or not 1 <= k <= n:
-        raise InvalidInput(f"`k` must be a whole number from 1 to {n}, or a share strictly between 0 and 1; got {k!r}. Try 0.1.")
+        raise InvalidInput(f"`k` must be a whole number from 1 to {n}, or a share strictly between 0 and 1; got {short(k)}. Try 0.1.")
     inside = np.stack([among_lowest(-run if side == "top" else run, int(k)) for run in runs])
     return float(inside.prod(axis=0).sum() / k)
 
@@ -87,7 +87,7 @@ def _numbers(name: str, values: ArrayLike) -> FloatArray:
     try:
         return np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise InvalidInput(f"`{name}` must be numbers; got {values!r:.60}. Pass one value per player.") from error
+        raise InvalidInput(f"`{name}` must be numbers; got {short(values)}. Pass one value per player.") from error
 
 
 def _runs(name: str, values: ArrayLike) -> FloatArray:

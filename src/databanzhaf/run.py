@@ -12,7 +12,7 @@ import numpy as np
 
 from databanzhaf import chance, designs, estimators
 from databanzhaf.designs import Permutation
-from databanzhaf.errors import DesignMismatch, InvalidInput, LedgerMismatch, check_count
+from databanzhaf.errors import DesignMismatch, InvalidInput, LedgerMismatch, check_count, check_path, short
 from databanzhaf.estimators import Estimator
 from databanzhaf.evaluators import Local
 from databanzhaf.ledger import Ledger
@@ -86,11 +86,11 @@ def value(
     notion = _check_notion(notion)
     _check_game(game)
     if until is not None and (isinstance(until, type) or not isinstance(until, Condition)):
-        raise InvalidInput(f"`until` must be a condition from databanzhaf.until; got {until!r}. Try until.ranking_stable(0.9).")
+        raise InvalidInput(f"`until` must be a condition from databanzhaf.until; got {short(until)}. Try until.ranking_stable(0.9).")
     if evaluator is not None and (isinstance(evaluator, type) or not isinstance(evaluator, Evaluator)):
-        raise InvalidInput(f"`evaluator` must be a databanzhaf.evaluators object; got {evaluator!r}. Try evaluators.Processes(2).")
+        raise InvalidInput(f"`evaluator` must be a databanzhaf.evaluators object; got {short(evaluator)}. Try evaluators.Processes(2).")
     if not isinstance(progress, bool) and not callable(progress):
-        raise InvalidInput(f"`progress` must be True, False or a function; got {progress!r}. Pass progress=True for a bar.")
+        raise InvalidInput(f"`progress` must be True, False or a function; got {short(progress)}. Pass progress=True for a bar.")
     budget, seed = check_count("budget", budget), chance.check_seed(seed)
     with ExitStack() as stack:
         store = ledger if isinstance(ledger, Ledger) else stack.enter_context(Ledger(ledger))
@@ -193,7 +193,9 @@ def _check_notion(notion: Notion | None) -> Notion:
     if isinstance(notion, type):
         raise InvalidInput(f"`notion` must be an instance; got the class {notion.__name__}. Add the brackets: {notion.__name__}().")
     if not isinstance(notion, Notion):
-        raise InvalidInput(f"`notion` must be a value notion; got {notion!r}. Pass Banzhaf(), Shapley(), Beta(16, 1), LeaveOneOut(), ...")
+        raise InvalidInput(
+            f"`notion` must be a value notion; got {short(notion)}. Pass Banzhaf(), Shapley(), Beta(16, 1), LeaveOneOut(), ..."
+        )
     return notion
 
 
@@ -201,7 +203,7 @@ def _resolve(estimator: str | Estimator, best: Callable[[], str]) -> Estimator:
     if not isinstance(estimator, str):
         if isinstance(estimator, type) or not (callable(estimator) and hasattr(estimator, "design")):
             raise InvalidInput(
-                f"`estimator` must be a name or an estimator object; got {estimator!r}. Names: auto, {', '.join(_ESTIMATORS)}."
+                f"`estimator` must be a name or an estimator object; got {short(estimator)}. Names: auto, {', '.join(_ESTIMATORS)}."
             )
         return estimator
     name = best() if estimator == "auto" else estimator
@@ -246,8 +248,9 @@ def _read(source: str | Path | Ledger, game: Game | None) -> Evaluations:
         return read_evaluations(source, game)
     if not isinstance(source, (str, Path)):
         raise InvalidInput(
-            f"`source` must be a ledger's path, a Ledger or Evaluations; got {source!r}. Pass what db.value(..., ledger=...) wrote."
+            f"`source` must be a ledger's path, a Ledger or Evaluations; got {short(source)}. Pass what db.value(..., ledger=...) wrote."
         )
+    check_path(source)
     if not Path(source).is_file():
         raise InvalidInput(f"there is no ledger at `{source}`. Give the path that was passed as ledger=... to databanzhaf.value.")
     with Ledger(source) as ledger:

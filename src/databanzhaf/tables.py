@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from databanzhaf import chance
-from databanzhaf.errors import BackendUnavailable, InvalidInput, first_line
+from databanzhaf.errors import BackendUnavailable, InvalidInput, check_path, first_line, short
 from databanzhaf.types import BoolArray
 
 if TYPE_CHECKING:
@@ -49,16 +49,9 @@ def read_table(
     return table
 
 
-def check_name(path: str | Path) -> None:
-    try:
-        str(path).encode("utf-8")
-    except UnicodeEncodeError as error:
-        raise InvalidInput(f"a file's name must be text; got {str(path)!a}. Rename it.") from error
-
-
 def _existing(path: str | Path) -> Path:
     path = Path(path)
-    check_name(path)
+    check_path(path)
     try:
         if path.is_dir():
             raise InvalidInput(f"`{path}` is a folder, not a table. Give a {_READABLE} file.")
@@ -82,7 +75,7 @@ def _read_delimited(path: Path, encoding: str, separator: str, decimal: str, cod
         raise InvalidInput(f"`{path}` is empty. Give a table with a header line and data rows.")
     separator = separator.replace("\\t", "\t")  # as it is written in a shell
     if len(separator) != 1:
-        raise InvalidInput(f"`separator` must be one character; got {separator!r}. A tab is '\\t'.")
+        raise InvalidInput(f"`separator` must be one character; got {short(separator)}. A tab is '\\t'.")
     try:
         # utf-8-sig also reads a file without the byte order mark that some spreadsheets write.
         how: dict[str, Any] = {"sep": separator, "encoding": "utf-8-sig" if encoding == "utf-8" else encoding, "decimal": decimal}
@@ -105,7 +98,7 @@ def _read_delimited(path: Path, encoding: str, separator: str, decimal: str, cod
             "Pass its encoding, such as latin-1 or cp1252, or save it as UTF-8."
         ) from error
     except LookupError as error:
-        raise InvalidInput(f"`encoding` must be one that Python knows; got {encoding!r}. Try utf-8, latin-1 or cp1252.") from error
+        raise InvalidInput(f"`encoding` must be one that Python knows; got {short(encoding)}. Try utf-8, latin-1 or cp1252.") from error
     except MemoryError:
         raise
     except Exception as error:  # whatever a parser or a decompressor makes of a broken file

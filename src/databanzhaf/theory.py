@@ -13,7 +13,7 @@ import math
 import numpy as np
 from scipy.special import logsumexp
 
-from databanzhaf.errors import InvalidInput, check_between, check_count
+from databanzhaf.errors import InvalidInput, check_between, check_count, short
 from databanzhaf.notions import Notion, SizeWeighted, log_binomial
 from databanzhaf.types import FloatArray
 
@@ -84,7 +84,7 @@ def samples_needed(
     check_between("delta", delta, 0, 1, "Try delta=0.05.")
     exactly = (math.log(factor) - math.log(delta)) / rate / epsilon / epsilon
     if not math.isfinite(exactly):
-        raise InvalidInput(f"`epsilon` must leave a number of coalitions that can be counted; got {epsilon!r}. Try epsilon=0.1.")
+        raise InvalidInput(f"`epsilon` must leave a number of coalitions that can be counted; got {short(epsilon)}. Try epsilon=0.1.")
     return math.ceil(exactly * (1 - 1e-12)) * cost  # so that rounding does not add a sample to what error_bound inverts
 
 
@@ -102,7 +102,7 @@ def noise_floor(n: int, gamma: float, norm: str | float = "inf") -> float:
     """What utility noise of l2 norm `gamma` adds to the error of `reuse`, samples or no samples (Theorem 6)."""
     check_count("n", n)
     if gamma < 0:
-        raise InvalidInput(f"`gamma` must be 0 or more; got {gamma!r}. It is the norm of the noise.")
+        raise InvalidInput(f"`gamma` must be 0 or more; got {short(gamma)}. It is the norm of the noise.")
     floor = gamma * math.exp2(1 - n / 2)
     return floor * math.sqrt(n) if _is_l2(norm) else floor
 
@@ -114,9 +114,9 @@ def lower_bound(epsilon: float, delta: float) -> float:
     40.0
     """
     if not 0 < epsilon < 1:
-        raise InvalidInput(f"`epsilon` must lie strictly between 0 and 1; got {epsilon!r}. Utilities are in [0, 1].")
+        raise InvalidInput(f"`epsilon` must lie strictly between 0 and 1; got {short(epsilon)}. Utilities are in [0, 1].")
     if not 0 < delta < 0.5:
-        raise InvalidInput(f"`delta` must lie strictly between 0 and 1/2; got {delta!r}. Try 0.05.")
+        raise InvalidInput(f"`delta` must lie strictly between 0 and 1/2; got {short(delta)}. Try 0.05.")
     return (1 - 2 * delta) / (2 * epsilon)
 
 
@@ -144,7 +144,7 @@ def _log_normal_weights(notion: Notion, n: int) -> FloatArray:
     """Log of w(k), scaled so that sum C(n-1, k-1) w(k) = n."""
     check_count("n", n)
     if isinstance(notion, type) or not isinstance(notion, SizeWeighted):
-        raise InvalidInput(f"`notion` must be a semivalue, with weights over sizes; got {notion!r}. Pass Banzhaf(), Shapley(), ...")
+        raise InvalidInput(f"`notion` must be a semivalue, with weights over sizes; got {short(notion)}. Pass Banzhaf(), Shapley(), ...")
     return notion.log_size_law(n) - log_binomial(n - 1, np.arange(n)) + math.log(n)
 
 
@@ -166,7 +166,7 @@ def _bound(n: int, norm: str | float, estimator: str, noisy: bool) -> tuple[floa
     else:
         raise InvalidInput(
             '`estimator` must be "reuse", or "marginal" without noise: the paper proves bounds for these; '
-            f"got {estimator!r}, noisy={noisy}. For other estimators read the standard errors."
+            f"got {short(estimator)}, noisy={noisy}. For other estimators read the standard errors."
         )
     return factor, rate / n if _is_l2(norm) else rate, cost
 
@@ -184,4 +184,4 @@ def _is_l2(norm: str | float) -> bool:
         return False
     if norm in ("l2", "2", 2):
         return True
-    raise InvalidInput(f'`norm` must be "inf" or "l2"; got {norm!r}. "inf" bounds the worst player.')
+    raise InvalidInput(f'`norm` must be "inf" or "l2"; got {short(norm)}. "inf" bounds the worst player.')

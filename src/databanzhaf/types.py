@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from databanzhaf.errors import InvalidInput
+from databanzhaf.errors import InvalidInput, short
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -246,7 +246,7 @@ class Estimate:
         from scipy.stats import t
 
         if not 0 < level < 1:
-            raise InvalidInput(f"`level` must lie strictly between 0 and 1; got {level!r}. Try 0.95.")
+            raise InvalidInput(f"`level` must lie strictly between 0 and 1; got {short(level)}. Try 0.95.")
         half = np.zeros_like(self.values)
         spread = self.std_errors != 0
         half[spread] = t.ppf(0.5 + level / 2, self.degrees_of_freedom[spread]) * self.std_errors[spread]

@@ -20,6 +20,13 @@ def dataset(n=30, n_val=50, n_classes=2, labels=None, **options):
     return db.Dataset(X[:n], y[:n], X[n:], y[n:], **options)
 
 
+def with_first_row(number):
+    data = dataset()
+    X = data.X.copy()
+    X[0] = number
+    return db.Dataset(X, data.y, data.X_val, data.y_val)
+
+
 def regression(n=30, n_val=50):
     X, y = make_regression(n + n_val, 6, noise=1.0, random_state=1)
     y = y / y.std()
@@ -209,7 +216,7 @@ def test_convolutions_unfolded_or_not_agree_with_plain_torch():
             optimizer.zero_grad()
             nn.functional.cross_entropy(net(torch.from_numpy(data.X[batch])), torch.from_numpy(data.y[batch])).backward()
             optimizer.step()
-    by_hand = torch.softmax(net(torch.from_numpy(data.X_val)), dim=1).detach().numpy()
+    by_hand = torch.softmax(net(torch.tensor(data.X_val)), dim=1).detach().numpy()
     np.testing.assert_allclose(plain.predictions[0], by_hand, atol=1e-4)
 
 
@@ -300,6 +307,7 @@ def test_the_compilers_advice_is_not_shown_and_other_warnings_are(monkeypatch):
         assert bool(seen) == shown
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of torch's own compiler
 def test_a_part_of_a_chunk_is_compiled_for_where_eager_steps_would_take_longer(monkeypatch):
     trainer = Module(mlp, dataset(), epochs=2, device="cpu", compiles=True, chunk=8)._trainer
     monkeypatch.setattr(trainer, "parameter_hashes", range(10**8))  # models too large to fill a chunk with copies for nothing
@@ -396,8 +404,7 @@ def test_torch_is_not_needed_for_the_network_on_the_cpu():
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_a_diverged_model_lends_no_other_models_predictions(threads):
-    data = dataset()
-    data.X[0] = 3e38
+    data = with_first_row(3e38)
     coalitions, keys = jobs(30, 8)
     coalitions[:, 0] = np.arange(8) % 2 == 0
     game = Network(data, optimizer="sgd", learning_rate=0.1, epochs=3, score="accuracy", threads=threads)
@@ -412,8 +419,7 @@ def test_rows_outside_the_coalition_cannot_matter():
     for loss in (nn.CrossEntropyLoss(), lambda outputs, y: nn.functional.cross_entropy(outputs, y, reduction="none")[:, None]):
         with pytest.raises(db.InvalidInput, match="one number per row"):
             Module(mlp, dataset(), loss=loss)
-    one, two = dataset(), dataset()
-    two.X[0] = 100.0
+    one, two = dataset(), with_first_row(100.0)
     coalitions, keys = jobs(30, 6)
     coalitions[:, 0] = False
     per_row = nn.CrossEntropyLoss(reduction="none")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from databanzhaf.errors import InvalidInput
+from databanzhaf.errors import InvalidInput, short
 from databanzhaf.types import Estimate
 
 
@@ -14,6 +14,6 @@ def check_estimate(estimate: object) -> Estimate:
         raise InvalidInput(f"`estimate` must be an Estimate; got {type(estimate).__name__}. Pass what databanzhaf.value(game) returns.")
     if estimate.values.ndim != 1 or not estimate.values.size or not np.isfinite(estimate.values).all():
         raise InvalidInput(
-            f"`estimate` must have one finite value per player; got {estimate.values!r:.60}. Pass what databanzhaf.value(game) returns."
+            f"`estimate` must have one finite value per player; got {short(estimate.values)}. Pass what databanzhaf.value(game) returns."
         )
     return estimate

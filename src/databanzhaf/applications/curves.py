@@ -10,7 +10,7 @@ import numpy as np
 
 from databanzhaf import chance
 from databanzhaf.applications.checks import check_estimate
-from databanzhaf.errors import EvaluationFailed, InvalidInput, check_count
+from databanzhaf.errors import EvaluationFailed, InvalidInput, check_count, short
 from databanzhaf.evaluators import Local
 from databanzhaf.types import BLOCK_CELLS, Estimate, Evaluator, FloatArray, Game, IntArray
 
@@ -184,9 +184,9 @@ def _curve(
             "with other validation rows."
         )
     if not isinstance(lowest_first, (bool, np.bool_)):
-        raise InvalidInput(f"`lowest_first` must be True or False; got {lowest_first!r}. Pass lowest_first=True.")
+        raise InvalidInput(f"`lowest_first` must be True or False; got {short(lowest_first)}. Pass lowest_first=True.")
     if evaluator is not None and (isinstance(evaluator, type) or not isinstance(evaluator, Evaluator)):
-        raise InvalidInput(f"`evaluator` must be a databanzhaf.evaluators object; got {evaluator!r}. Try evaluators.Processes(2).")
+        raise InvalidInput(f"`evaluator` must be a databanzhaf.evaluators object; got {short(evaluator)}. Try evaluators.Processes(2).")
     counts = _counts(steps, n)
     repeats, random_orders, seed = check_count("repeats", repeats), check_count("random_orders", random_orders, 0), chance.check_seed(seed)
     words = chance.words(chance.keys(seed, chance.CURVE_ORDERS, np.arange(random_orders)), n)
@@ -203,7 +203,7 @@ def _counts(steps: object, n: int) -> IntArray:
     increase = counts.ndim == 1 and counts.size and counts.dtype.kind in "iu" and (np.diff(counts.astype(np.int64)) > 0).all()
     if not increase or counts[0] < 0 or counts[-1] > n:
         raise InvalidInput(
-            f"`steps` must be a number of steps, or increasing whole numbers from 0 to {n}; got {steps!r:.60}. "
+            f"`steps` must be a number of steps, or increasing whole numbers from 0 to {n}; got {short(steps)}. "
             f"Try steps=21 or steps=range({n + 1})."
         )
     return counts.astype(np.int64)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from databanzhaf.applications.checks import check_estimate
-from databanzhaf.errors import InvalidInput, check_between
+from databanzhaf.errors import InvalidInput, check_between, short
 from databanzhaf.ranking import among_lowest
 from databanzhaf.types import BoolArray, Estimate, FloatArray, IntArray
 
@@ -59,7 +59,7 @@ def mislabels(
     """
     check_estimate(estimate)
     if rule is not None and not (isinstance(rule, str) and rule == "cluster"):
-        raise InvalidInput(f'`rule` must be "cluster"; got {rule!r}. Give other rules by name: fraction=0.1, threshold=0 or fdr=0.05.')
+        raise InvalidInput(f'`rule` must be "cluster"; got {short(rule)}. Give other rules by name: fraction=0.1, threshold=0 or fdr=0.05.')
     asked = {"fraction": fraction, "threshold": threshold, "cluster": rule, "fdr": fdr}
     given = [name for name, value in asked.items() if value is not None]
     if len(given) > 1:

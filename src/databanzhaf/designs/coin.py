@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from databanzhaf import chance
-from databanzhaf.errors import InvalidInput, check_count
+from databanzhaf.errors import InvalidInput, check_count, short
 from databanzhaf.types import BoolArray, IntArray
 
 
@@ -26,7 +26,7 @@ class Coin:
         check_count("n_players", self.n_players)
         chance.check_seed(self.seed)
         if not 0 < self.p < 1:
-            raise InvalidInput(f"`p` must lie strictly between 0 and 1; got {self.p!r}. A fair coin is p=0.5.")
+            raise InvalidInput(f"`p` must lie strictly between 0 and 1; got {short(self.p)}. A fair coin is p=0.5.")
 
     def coalitions(self, indices: IntArray) -> BoolArray:
         keys = chance.keys(self.seed, chance.DESIGN, indices)

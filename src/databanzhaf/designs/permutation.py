@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from databanzhaf import chance
-from databanzhaf.errors import InvalidInput, check_count
+from databanzhaf.errors import InvalidInput, check_count, short
 from databanzhaf.types import BoolArray, FloatArray, IntArray
 
 
@@ -32,7 +32,7 @@ class Permutation:
         check_count("n_players", self.n_players)
         chance.check_seed(self.seed)
         if self.truncation is not None and not 0 <= self.truncation < np.inf:
-            raise InvalidInput(f"`truncation` must be None or a number, 0 or more; got {self.truncation!r}. Try 0.01.")
+            raise InvalidInput(f"`truncation` must be None or a number, 0 or more; got {short(self.truncation)}. Try 0.01.")
 
     @property
     def unit(self) -> int:

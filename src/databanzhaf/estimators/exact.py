@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from databanzhaf.designs import Exhaustive
-from databanzhaf.errors import DesignMismatch
+from databanzhaf.errors import DesignMismatch, short
 from databanzhaf.estimators.least_core import least_core_values
 from databanzhaf.notions import LeastCore, Notion, SizeWeighted, log_binomial
 from databanzhaf.types import Estimate, Evaluations, FloatArray
@@ -44,7 +44,7 @@ class Exact:
             values = by_repeat.mean(axis=0)
             std_errors, freedom = _noise(evaluations, notion)
         else:
-            raise DesignMismatch(f"exact values are known for semivalues and the least core; got {notion!r}.")
+            raise DesignMismatch(f"exact values are known for semivalues and the least core; got {short(notion)}.")
         return Estimate(values, std_errors, freedom, by_repeat, evaluations.n_evaluations, notion.name, self.name, evaluations.players)
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import numbers
 import time
 from itertools import pairwise
 
 import numpy as np
 
 from databanzhaf.errors import InvalidInput
-from databanzhaf.types import Batch, BoolArray, Failure, Game, IntArray, KeyArray, TwoStepGame
+from databanzhaf.types import Batch, BoolArray, Failure, FloatArray, Game, IntArray, KeyArray, TwoStepGame
 
 
 def evaluate(game: Game, coalitions: BoolArray, keys: KeyArray, starts: IntArray, keep_outcomes: bool = False) -> Batch:
@@ -22,11 +23,11 @@ def evaluate(game: Game, coalitions: BoolArray, keys: KeyArray, starts: IntArray
         start = time.perf_counter()
         try:
             if outcomes is None:
-                scores = np.asarray(game.utility(coalitions[rows], keys[rows]), dtype=np.float64)
+                scores = _real(game.utility(coalitions[rows], keys[rows]))
             else:
                 assert isinstance(game, TwoStepGame)
                 outcomes[rows] = packed = game.outcomes(coalitions[rows], keys[rows])
-                scores = np.array([game.score(outcome) for outcome in packed])
+                scores = _real([game.score(outcome) for outcome in packed])
         except InvalidInput:
             raise
         except (Exception, SystemExit) as error:  # any error of the user's model, raised again with its index
@@ -36,7 +37,7 @@ def evaluate(game: Game, coalitions: BoolArray, keys: KeyArray, starts: IntArray
             break
         if scores.shape != (len(keys[rows]),):
             raise InvalidInput(
-                f"a game must return one utility per coalition, shape ({len(keys[rows])},); got {scores.shape}. Mend its `utility`."
+                f"a game must return one utility per coalition, shape ({len(keys[rows])},); got {scores.shape}. Fix its `utility`."
             )
         utilities[rows] = scores
         seconds[rows] = (time.perf_counter() - start) / len(scores)
@@ -46,6 +47,16 @@ def evaluate(game: Game, coalitions: BoolArray, keys: KeyArray, starts: IntArray
             failure = Failure(low + int(bad[0]), f"its utility is {scores[bad[0]]}")
             break
     return Batch(utilities, seconds, outcomes, failure)
+
+
+def _real(scores: object) -> FloatArray:
+    """Utilities as float64; a complex number or a date would be cut to one without a word."""
+    array = np.asarray(scores)
+    if array.dtype.kind == "O" and all(isinstance(score, numbers.Real) for score in array.flat):
+        return array.astype(np.float64)
+    if array.dtype.kind not in "biuf":
+        raise InvalidInput(f"a game must return real numbers; got {array.dtype}. Fix its `utility`.")
+    return array.astype(np.float64)
 
 
 def join(batches: list[Batch]) -> Batch:

@@ -8,12 +8,12 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cache
 
 import numpy as np
 
 from databanzhaf.errors import BackendUnavailable, InvalidInput, check_count
 from databanzhaf.evaluators.batch import evaluate, join
+from databanzhaf.evaluators.local import one_blas_thread
 from databanzhaf.types import Batch, BoolArray, EvaluateBatch, Failure, Game, IntArray, KeyArray
 
 # More pieces than workers even out slow coalitions; each costs 0.15 ms to send.
@@ -41,11 +41,11 @@ class Processes:
         from concurrent.futures.process import BrokenProcessPool
         from pickle import PicklingError
 
-        from joblib import Parallel, delayed, parallel_config
+        from joblib import Parallel, delayed
 
-        with parallel_config("loky", n_jobs=self.workers, inner_max_num_threads=1), Parallel(batch_size=1) as pool:
+        with worker_processes(self.workers, threads=1), Parallel(batch_size=1) as pool:
             with _without_interrupts():
-                pool(delayed(become_worker)() for _ in range(self.workers))
+                pool(delayed(os.getpid)() for _ in range(self.workers))
 
             def run(coalitions: BoolArray, keys: KeyArray, starts: IntArray) -> Batch:
                 pieces = np.array_split(starts, min(len(starts), self.workers * _PIECES_PER_WORKER))
@@ -95,34 +95,34 @@ def _without_interrupts() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def become_worker() -> None:
-    """The first step of a task in a worker process: it leaves Ctrl-C and SIGTERM, which a terminal or a service manager sends to all,
-    to its parent, and ends with it."""
+@contextmanager
+def worker_processes(n_jobs: int, threads: int) -> Iterator[None]:
+    """joblib's settings for worker processes that leave signals to this process, and end with it."""
+    from joblib import parallel_config
+
+    with parallel_config("loky", n_jobs=n_jobs, inner_max_num_threads=threads, initializer=_become_worker, initargs=(os.getpid(),)):
+        yield
+
+
+def _become_worker(parent: int) -> None:
+    """The first thing that a worker process does: it leaves Ctrl-C and SIGTERM, which a terminal or a service manager sends to all,
+    to its parent, and ends when that is gone (kill -9), since the work would be lost. Run by the pool when it starts the process, never
+    by a task: joblib runs tasks in the user's own process where it can start no other (one job, one core, a daemon)."""
     import signal
 
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
-    _end_with_parent()
-
-
-@cache
-def _end_with_parent() -> None:
-    """Leave when the process that began the run is gone (kill -9): nobody would wait for the work."""
-    parent = os.getppid()
 
     def watch() -> None:
         while os.getppid() == parent:
-            time.sleep(1.0)
+            time.sleep(0.5)
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
 
 
 def _in_worker(game: Game, coalitions: BoolArray, keys: KeyArray, starts: IntArray, keep_outcomes: bool) -> Batch:
-    from threadpoolctl import threadpool_limits
-
-    become_worker()
-    with threadpool_limits(limits=1):
+    with one_blas_thread():
         batch = evaluate(game, coalitions, keys, starts, keep_outcomes)
     if batch.failure is None:
         return batch

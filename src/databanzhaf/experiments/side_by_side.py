@@ -13,7 +13,7 @@ def side_by_side(part: Callable[..., Any], arguments: Sequence[tuple[Any, ...]],
     """`part` of each of the arguments, in `jobs` processes; yields what each returns, as they come."""
     from concurrent.futures.process import BrokenProcessPool
 
-    from joblib import Parallel, cpu_count, delayed, parallel_config
+    from joblib import Parallel, cpu_count, delayed
 
     jobs = min(jobs, len(arguments))
     if jobs <= 1:
@@ -23,7 +23,7 @@ def side_by_side(part: Callable[..., Any], arguments: Sequence[tuple[Any, ...]],
     # joblib keeps processes for the next call, with the environment in which they began.
     names = {name: told for name, told in os.environ.items() if name.startswith("DATABANZHAF")}
     try:
-        with parallel_config("loky", n_jobs=jobs, inner_max_num_threads=threads):
+        with db.evaluators.worker_processes(jobs, threads):
             yield from Parallel(batch_size=1, return_as="generator_unordered")(delayed(_in_worker)(part, each, names) for each in arguments)
     except BrokenProcessPool as error:
         raise db.BackendUnavailable(
@@ -32,6 +32,5 @@ def side_by_side(part: Callable[..., Any], arguments: Sequence[tuple[Any, ...]],
 
 
 def _in_worker(part: Callable[..., Any], arguments: tuple[Any, ...], names: dict[str, str]) -> Any:
-    db.evaluators.become_worker()
     os.environ.update(names)
     return part(*arguments)

@@ -95,19 +95,21 @@ def constant_class(label: Any, classes: Any, n_rows: int, responses: tuple[str, 
     return ClassifierAnswers({name: made[name] for name in responses}, classes)
 
 
-def fitted_classifier(model: Any, classes: Any, X_val: Any, responses: tuple[str, ...], labels: Any = None) -> ClassifierAnswers:
-    """A fitted model's answers, its columns laid out for all classes of the dataset.
+def fitted_classifier(
+    model: Any, classes: Any, X_val: Callable[[], Any], responses: tuple[str, ...], labels: Any = None
+) -> ClassifierAnswers:
+    """A fitted model's answers, its columns laid out for all classes of the dataset. `X_val` makes the rows that it may change.
 
     `labels` are those that the model knows as 0, 1, ...; by default it knows them by their names.
     """
     columns = np.searchsorted(classes, model.classes_ if labels is None else labels)
 
     def predictions() -> Any:
-        predicted = np.asarray(model.predict(X_val))
+        predicted = np.asarray(model.predict(X_val()))
         return predicted if labels is None else labels[predicted]
 
     def probabilities() -> Any:
-        found = np.asarray(model.predict_proba(X_val), dtype=np.float64)
+        found = np.asarray(model.predict_proba(X_val()), dtype=np.float64)
         if found.shape[1] == len(classes):  # a network has an output for every class, also for those that it did not see
             return found
         out = np.zeros((len(found), len(classes)))
@@ -115,7 +117,7 @@ def fitted_classifier(model: Any, classes: Any, X_val: Any, responses: tuple[str
         return out
 
     def decisions() -> Any:
-        decision = np.asarray(model.decision_function(X_val), dtype=np.float64)
+        decision = np.asarray(model.decision_function(X_val()), dtype=np.float64)
         if len(columns) == len(classes):
             return decision
         if decision.ndim == 1:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from databanzhaf import fingerprint
-from databanzhaf.errors import InvalidInput, check_count
+from databanzhaf.errors import InvalidInput, check_count, short
 from databanzhaf.types import BoolArray, FloatArray, KeyArray, Labels
 
 
@@ -42,9 +42,9 @@ class Function:
     ) -> None:
         self.n_players = check_count("n_players", n_players)
         if not callable(function):
-            raise InvalidInput(f"`function` must be callable on coalitions, bool (m, {n_players}); got {function!r}. Pass a function.")
+            raise InvalidInput(f"`function` must be callable on coalitions, bool (m, {n_players}); got {short(function)}. Pass a function.")
         if players is not None and (not hasattr(players, "__len__") or len(players) != n_players):
-            raise InvalidInput(f"`players` must name all {n_players} players; got {players!r:.60}. Leave it out for 0..n-1.")
+            raise InvalidInput(f"`players` must name all {n_players} players; got {short(players)}. Leave it out for 0..n-1.")
         self.function = function
         self.stochastic = stochastic
         self.name = name

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import inspect
+import random
 import sys
+import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +15,7 @@ import numpy as np
 
 from databanzhaf import chance
 from databanzhaf.data import Dataset
-from databanzhaf.errors import InvalidInput
+from databanzhaf.errors import InvalidInput, short
 from databanzhaf.fingerprint import captured, describe
 from databanzhaf.types import BoolArray, FloatArray, KeyArray, Labels
 
@@ -60,7 +62,8 @@ class Learner:
         usable = hasattr(estimator, "fit") and hasattr(estimator, "get_params") and not isinstance(estimator, type)
         if not usable or not (is_classifier(estimator) or is_regressor(estimator)):
             raise InvalidInput(
-                f"`estimator` must be a scikit-learn classifier or regressor, an instance; got {estimator!r}. Try LogisticRegression()."
+                f"`estimator` must be a scikit-learn classifier or regressor, an instance; got {short(estimator)}. "
+                + ("Torch modules go to games.Module." if hasattr(estimator, "named_parameters") else "Try LogisticRegression().")
             )
         self.estimator = estimator
         self.dataset = dataset
@@ -75,13 +78,13 @@ class Learner:
         elif isinstance(self.scoring, str):
             if self.scoring not in get_scorer_names():
                 raise InvalidInput(
-                    f'`scoring` must be "probability", the name of a scikit-learn scorer or a callable; got {self.scoring!r}. '
+                    f'`scoring` must be "probability", the name of a scikit-learn scorer or a callable; got {short(self.scoring)}. '
                     "See sklearn.metrics.get_scorer_names()."
                 )
             self._scorer = _log_loss(self.classes) if self.scoring == "neg_log_loss" and self.classifies else get_scorer(self.scoring)
         else:
             if not callable(self.scoring):
-                raise InvalidInput(f'`scoring` must be a name or a scorer; got {self.scoring!r}. Try "accuracy".')
+                raise InvalidInput(f'`scoring` must be a name or a scorer; got {short(self.scoring)}. Try "accuracy".')
             if _parameters(self.scoring)[:1] == ["y_true"]:
                 raise InvalidInput(
                     "`scoring` must be a scorer, called with a model, X and y; got a metric of labels and predictions. "
@@ -130,7 +133,7 @@ class Learner:
             if not len(rows):
                 return made.RegressorAnswers({"predict": np.full(n_val, float(np.mean(self.dataset.y)))})
             model = self._fit(rows, key)
-            return made.RegressorAnswers({"predict": lambda: _flat(model.predict(self._X_val))})
+            return made.RegressorAnswers({"predict": lambda: _flat(model.predict(self._X_val()))})
         labels, counts = np.unique(self.dataset.y[rows] if len(rows) else self.dataset.y, return_counts=True)
         if not len(rows) or len(labels) == 1:
             return made.constant_class(labels[counts.argmax()], self.classes, n_val, self._responses)
@@ -147,9 +150,10 @@ class Learner:
     def _is_skorch(self) -> bool:
         return _comes_from(self.estimator, "skorch")
 
-    @cached_property
     def _X_val(self) -> Any:
-        return _single(self.dataset.X_val) if self._is_skorch else self.dataset.X_val
+        """A copy of the validation rows, which a model may change (``StandardScaler(copy=False)`` does)."""
+        own = self.dataset.X_val.copy()
+        return _single(own) if self._is_skorch else own
 
     @cached_property
     def _wants_columns(self) -> bool:
@@ -158,7 +162,7 @@ class Learner:
             return False
         from sklearn.base import clone
 
-        net, X = clone(self.estimator), self._X_val[:1]
+        net, X = clone(self.estimator), self._X_val()[:1]
         with _global_generators(np.uint64(0)):
             while hasattr(net, "steps"):
                 X = _single(net[:-1].fit(_single(self.dataset.X), self.dataset.y).transform(X))
@@ -184,15 +188,18 @@ class Learner:
                 model.set_params(**{name: seed})
             else:
                 model.get_params()[name].random_state = seed
-        with _global_generators(key):
-            return model.fit(X, y)
+        return model.fit(X, y)
 
     def utility(self, coalitions: BoolArray, keys: KeyArray) -> FloatArray:
-        scores = [self._score(self.answers(*pair)) for pair in zip(coalitions, keys, strict=True)]
-        return np.array(scores, dtype=np.float64)
+        return np.array([self._play(*pair, self._score) for pair in zip(coalitions, keys, strict=True)], dtype=np.float64)
 
     def outcomes(self, coalitions: BoolArray, keys: KeyArray) -> list[bytes]:
-        return [self.answers(*pair).pack() for pair in zip(coalitions, keys, strict=True)]
+        return [self._play(*pair, lambda answers: answers.pack()) for pair in zip(coalitions, keys, strict=True)]
+
+    def _play(self, coalition: BoolArray, key: np.uint64, read: Callable[[Answers], Any]) -> Any:
+        """Train, predict and read the answers; whatever draws from a global generator meanwhile draws from the key."""
+        with _global_generators(key):
+            return read(self.answers(coalition, key))
 
     def score(self, outcome: bytes) -> float:
         from databanzhaf.games.answers import unpack
@@ -200,7 +207,12 @@ class Learner:
         return self._score(unpack(outcome, self.classes))
 
     def _score(self, answers: Answers) -> float:
-        return float(self._scorer(answers, self.dataset.X_val, self.dataset.y_val))
+        # A metric may draw too (a bootstrap): the same numbers for all models, since a kept outcome has no key.
+        with _global_generators(np.uint64(0)):
+            score = np.asarray(self._scorer(answers, self.dataset.X_val.copy(), self.dataset.y_val))
+        if score.size != 1 or score.dtype.kind not in "biuf":
+            raise InvalidInput(f"a metric must return one real number; got {score.dtype} of shape {score.shape}. Change the scorer.")
+        return float(score.item())
 
     def fingerprint(self) -> dict[str, str]:
         metric = self.scoring if isinstance(self.scoring, str) else describe(self.scoring)
@@ -252,21 +264,23 @@ def _comes_from(estimator: Any, package: str) -> bool:
     return any(kind.__module__.split(".")[0] == package for kind in type(estimator).__mro__)
 
 
+# Global generators belong to the whole process: two runs in two threads take turns.
+_ONE_AT_A_TIME = threading.RLock()
+
+
 @contextmanager
 def _global_generators(key: np.uint64) -> Iterator[None]:
-    """Chance belongs to the index, also for an estimator that draws from a global generator."""
+    """Chance belongs to the index, also for an estimator that draws from a global generator (Python's, NumPy's or torch's)."""
     torch = sys.modules.get("torch")
-    before = np.random.get_state()  # noqa: NPY002
-    np.random.seed(int(key) & 0xFFFFFFFF)  # noqa: NPY002
-    try:
-        if torch is None:
-            yield
-        else:
-            with torch.random.fork_rng(devices=[]):
-                torch.manual_seed(int(key) & (2**63 - 1))
-                yield
-    finally:
-        np.random.set_state(before)  # noqa: NPY002
+    with _ONE_AT_A_TIME, ExitStack() as stack:
+        stack.callback(random.setstate, random.getstate())
+        stack.callback(np.random.set_state, np.random.get_state())  # noqa: NPY002
+        random.seed(int(key))
+        np.random.seed(int(key) & 0xFFFFFFFF)  # noqa: NPY002
+        if torch is not None:
+            stack.enter_context(torch.random.fork_rng(devices=[]))
+            torch.manual_seed(int(key) & (2**63 - 1))
+        yield
 
 
 def _is_open_state(name: str, value: object) -> bool:

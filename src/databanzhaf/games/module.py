@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from databanzhaf.data import Dataset
-from databanzhaf.errors import BackendUnavailable, InvalidInput
+from databanzhaf.errors import BackendUnavailable, InvalidInput, short
 from databanzhaf.fingerprint import captured, describe
 from databanzhaf.games.trained import TrainedGame, resolve_device
 from databanzhaf.kernels.recipe import Trained
@@ -68,7 +68,7 @@ class Module(TrainedGame):
         unfold: bool | None = None,
     ) -> None:
         if not callable(make_module) or (hasattr(make_module, "named_parameters") and not isinstance(make_module, type)):
-            raise InvalidInput(f"`make_module` must be a function that returns a module; got {make_module!r:.60}. Pass lambda: Net().")
+            raise InvalidInput(f"`make_module` must be a function that returns a module; got {short(make_module)}. Pass lambda: Net().")
         self.make_module, self.dataset, self.loss, self.sample_weight = make_module, dataset, loss, sample_weight
         self.recipe = self._configure(
             (),

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from databanzhaf.data import Dataset
-from databanzhaf.errors import InvalidInput, check_count
+from databanzhaf.errors import InvalidInput, check_count, short
 from databanzhaf.games.trained import TrainedGame, resolve_device
 from databanzhaf.kernels.recipe import ACTIVATIONS, Trained, narrowed
 from databanzhaf.types import BoolArray, KeyArray
@@ -85,15 +85,15 @@ class Network(TrainedGame):
     ) -> None:
         self.dataset, self.loss, self.sample_weight = dataset, loss, sample_weight
         if not isinstance(loss, str):
-            raise InvalidInput(f"`loss` must be a name; got {loss!r:.60}. games.Module takes a loss of your own.")
+            raise InvalidInput(f"`loss` must be a name; got {short(loss)}. games.Module takes a loss of your own.")
         if (
             isinstance(hidden, (str, bytes))
             or not isinstance(hidden, Sequence)
             or not all(isinstance(units, (int, np.integer)) and units > 0 for units in hidden)
         ):
-            raise InvalidInput(f"`hidden` must list the units of each hidden layer, such as (100,) or (); got {hidden!r}. Try (100,).")
+            raise InvalidInput(f"`hidden` must list the units of each hidden layer, such as (100,) or (); got {short(hidden)}. Try (100,).")
         if activation not in ACTIVATIONS:
-            raise InvalidInput(f'`activation` must be one of {", ".join(ACTIVATIONS)}; got {activation!r}. Try "leaky_relu".')
+            raise InvalidInput(f'`activation` must be one of {", ".join(ACTIVATIONS)}; got {short(activation)}. Try "leaky_relu".')
         if threads is not None:
             check_count("threads", threads)
         recipe = self._configure(

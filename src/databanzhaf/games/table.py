@@ -7,7 +7,7 @@ import hashlib
 import numpy as np
 from numpy.typing import ArrayLike
 
-from databanzhaf.errors import InvalidInput
+from databanzhaf.errors import InvalidInput, short
 from databanzhaf.types import BoolArray, FloatArray, KeyArray
 
 
@@ -26,7 +26,7 @@ class Table:
         try:
             self.utilities = np.array(utilities, dtype=np.float64)
         except (TypeError, ValueError) as error:
-            raise InvalidInput(f"`utilities` must be numbers; got {utilities!r:.60}. Pass 2**n floats.") from error
+            raise InvalidInput(f"`utilities` must be numbers; got {short(utilities)}. Pass 2**n floats.") from error
         length = self.utilities.size
         if self.utilities.ndim != 1 or length < 2 or length & (length - 1):
             raise InvalidInput(

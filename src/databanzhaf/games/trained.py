@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from databanzhaf.data import Dataset
-from databanzhaf.errors import BackendUnavailable, InvalidInput, check_between, check_count
+from databanzhaf.errors import BackendUnavailable, InvalidInput, check_between, check_count, short
 from databanzhaf.kernels.recipe import (
     CLASSIFICATION_LOSSES,
     CLASSIFICATION_SCORES,
@@ -69,7 +69,7 @@ class TrainedGame:
         else:
             center, spread = self._target_scale
             y, y_val = (((labels.astype(np.float64) - center) / spread).astype(np.float32) for labels in (data.y, data.y_val))
-        weights = np.ones(len(X), np.float32) if self.sample_weight is None else np.asarray(self.sample_weight, dtype=np.float32)
+        weights = np.ones(len(X), np.float32) if self.sample_weight is None else np.array(self.sample_weight, dtype=np.float32)
         return Rows(X, y, X_val, y_val, weights)
 
     @property
@@ -184,19 +184,19 @@ class TrainedGame:
             )
         losses = (*CLASSIFICATION_LOSSES, "squared")
         if not callable(self.loss) and self.loss not in losses:
-            raise InvalidInput(f'`loss` must be one of {", ".join(losses)}; got {self.loss!r}. Try "cross_entropy".')
+            raise InvalidInput(f'`loss` must be one of {", ".join(losses)}; got {short(self.loss)}. Try "cross_entropy".')
         if optimizer not in OPTIMIZERS:
-            raise InvalidInput(f'`optimizer` must be one of {", ".join(OPTIMIZERS)}; got {optimizer!r}. Try "adam".')
+            raise InvalidInput(f'`optimizer` must be one of {", ".join(OPTIMIZERS)}; got {short(optimizer)}. Try "adam".')
         if score_at not in ("last", "best_epoch"):
-            raise InvalidInput(f'`score_at` must be "last" or "best_epoch"; got {score_at!r}. The last epoch is the honest choice.')
+            raise InvalidInput(f'`score_at` must be "last" or "best_epoch"; got {short(score_at)}. The last epoch is the honest choice.')
         for name, count in (("epochs", epochs), ("batch_size", batch_size), ("chunk", chunk), ("batches_per_epoch", batches_per_epoch)):
             if count is not None or name == "epochs":
                 check_count(name, count)
         check_between("learning_rate", learning_rate, 0, np.inf, "Try 0.01.")
         if smoothing is not None and (not isinstance(smoothing, (tuple, list)) or len(smoothing) != 2):
-            raise InvalidInput(f"`smoothing` must be (draws, radius); got {smoothing!r}. The paper takes (1, learning_rate).")
+            raise InvalidInput(f"`smoothing` must be (draws, radius); got {short(smoothing)}. The paper takes (1, learning_rate).")
         if not isinstance(betas, (tuple, list)) or len(betas) != 2 or not all(0 <= beta < 1 for beta in betas):
-            raise InvalidInput(f"`betas` must be two numbers from 0 to below 1; got {betas!r}. Adam's own are (0.9, 0.999).")
+            raise InvalidInput(f"`betas` must be two numbers from 0 to below 1; got {short(betas)}. Adam's own are (0.9, 0.999).")
         check_between("eps", eps, 0, np.inf, "Adam's own is 1e-8.")
         check_between("momentum", momentum, -1e-300, 1, "0.9 is common, 0 is none.")
         draws, radius = (0, 0.0) if smoothing is None else smoothing
@@ -208,7 +208,9 @@ class TrainedGame:
         self._check_score()
         self._check_labels()
         if not self._scores_in_kernel and score_at == "best_epoch":
-            raise InvalidInput(f'score_at="best_epoch" needs a built-in score; got {self.score_name!r}. Use "accuracy" or "probability".')
+            raise InvalidInput(
+                f'score_at="best_epoch" needs a built-in score; got {short(self.score_name)}. Use "accuracy" or "probability".'
+            )
         return Recipe(
             sizes=(*inner_sizes, len(self.classes) if self.classifies else 1),
             activation=activation,
@@ -238,7 +240,7 @@ class TrainedGame:
 
     def _check_weights(self, weighting: str) -> None:
         if weighting not in ("loss", "sampling"):
-            raise InvalidInput(f'`weighting` must be "loss" or "sampling"; got {weighting!r}. "loss" weighs each row\'s loss.')
+            raise InvalidInput(f'`weighting` must be "loss" or "sampling"; got {short(weighting)}. "loss" weighs each row\'s loss.')
         if self.sample_weight is None:
             if weighting == "sampling":
                 raise InvalidInput('`weighting="sampling"` needs `sample_weight`; got none. Pass one weight for each training row.')
@@ -259,7 +261,8 @@ class TrainedGame:
         if self.score_name in other or self.score_name not in get_scorer_names():
             kind = "classification" if self.classifies else "regression"
             raise InvalidInput(
-                f"`score` for {kind} must be {', '.join(own)} or a scikit-learn scorer's name; got {self.score_name!r}. Try {own[0]!r}."
+                f"`score` for {kind} must be {', '.join(own)} or a scikit-learn scorer's name; got {short(self.score_name)}. "
+                f"Try {own[0]!r}."
             )
 
     def _check_labels(self) -> None:
@@ -282,7 +285,7 @@ def _numbers(name: str, table: Any) -> Any:
     if hasattr(table, "tocsr"):
         table = table.toarray()
     try:
-        array = np.ascontiguousarray(np.asarray(table), dtype=np.float32)
+        array = np.array(table, dtype=np.float32, order="C")
     except (TypeError, ValueError) as error:
         raise InvalidInput(f"`{name}` must hold numbers; got {error}. Encode categories first, for example with OneHotEncoder.") from error
     if not np.isfinite(array).all():
@@ -296,11 +299,11 @@ def _numbers(name: str, table: Any) -> Any:
 def resolve_device(device: str) -> str:
     """ "auto" is CUDA if torch sees it, else "cpu"; a device that is asked for and absent is an error, never another device."""
     if not isinstance(device, str):
-        raise InvalidInput(f'`device` must be "auto", "cpu", "cuda" or "cuda:N", a string; got {device!r}. Try "auto".')
+        raise InvalidInput(f'`device` must be "auto", "cpu", "cuda" or "cuda:N", a string; got {short(device)}. Try "auto".')
     if device == "cpu":
         return device
     if device != "auto" and not device.startswith("cuda"):
-        raise InvalidInput(f'`device` must be "auto", "cpu", "cuda" or "cuda:N"; got {device!r}. Try "auto".')
+        raise InvalidInput(f'`device` must be "auto", "cpu", "cuda" or "cuda:N"; got {short(device)}. Try "auto".')
     try:
         import torch
     except ImportError as error:

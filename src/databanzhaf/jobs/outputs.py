@@ -14,10 +14,9 @@ import numpy as np
 
 from databanzhaf._version import __version__
 from databanzhaf.applications import mislabels
-from databanzhaf.errors import InvalidInput, LedgerFailed
+from databanzhaf.errors import InvalidInput, LedgerFailed, check_path
 from databanzhaf.jobs.preparing import Job
 from databanzhaf.jobs.settings import flag_rule
-from databanzhaf.tables import check_name
 from databanzhaf.types import Estimate, IntArray
 
 if TYPE_CHECKING:
@@ -74,7 +73,7 @@ def write_record(job: Job, out: Path, outcome: dict[str, Any]) -> None:
 
 
 def make_folder(out: Path) -> None:
-    check_name(out)
+    check_path(out)
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -10,7 +10,7 @@ from typing import Any
 
 from databanzhaf import chance
 from databanzhaf import until as conditions
-from databanzhaf.errors import InvalidInput, check_between, check_count
+from databanzhaf.errors import InvalidInput, check_between, check_count, short
 from databanzhaf.notions import named
 from databanzhaf.tables import file_digest
 from databanzhaf.until import Condition
@@ -71,11 +71,11 @@ def _same_file(path: str, home: Path, digest: str) -> str:
 
 def check_settings(settings: Settings) -> None:
     if settings.task not in ("auto", "classification", "regression"):
-        raise InvalidInput(f"`task` must be auto, classification or regression; got {settings.task!r}. Try auto.")
+        raise InvalidInput(f"`task` must be auto, classification or regression; got {short(settings.task)}. Try auto.")
     if settings.decimal not in (".", ","):
-        raise InvalidInput(f"`decimal` must be a point or a comma; got {settings.decimal!r}. Try '.'.")
+        raise InvalidInput(f"`decimal` must be a point or a comma; got {short(settings.decimal)}. Try '.'.")
     if settings.keep not in ("auto", "predictions", "scores"):
-        raise InvalidInput(f"`keep` must be auto, predictions or scores; got {settings.keep!r}. Try auto.")
+        raise InvalidInput(f"`keep` must be auto, predictions or scores; got {short(settings.keep)}. Try auto.")
     check_between("validation_fraction", settings.validation_fraction, 0, 1, "Try 0.3.")
     check_count("budget", settings.budget)
     chance.check_seed(settings.seed)

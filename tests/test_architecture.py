@@ -44,7 +44,7 @@ ALLOWED = {
     | {"applications", "data", "evaluators", "games", "ledger", "models", "notions", "progress", "report", "run", "tables"}
     | {"chance", "trust", "until"},
     "report": GROUND | {"applications", "trust"},
-    "screen": GROUND | {"jobs"},
+    "screen": GROUND | {"exits", "jobs"},
     "doctor": GROUND,
     "plots": GROUND | {"applications"},
     "plan": GROUND | {"chance", "designs", "jobs", "notions", "run", "theory"},

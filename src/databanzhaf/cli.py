@@ -15,16 +15,16 @@ import typer
 
 from databanzhaf._version import __version__
 from databanzhaf.errors import BackendUnavailable, to_install
-from databanzhaf.exits import INTERRUPTED, TERMINATED, one_sentence
+from databanzhaf.exits import INTERRUPTED, TERMINATED, one_sentence, say
 from databanzhaf.paper import reproduce
 from databanzhaf.screen import (
+    Screen,
     as_power,
     decimals,
     duration,
     in_bytes,
     introduce,
     only_json,
-    open_screen,
     patient_streams,
     players_of,
     print_json,
@@ -56,6 +56,7 @@ Metric = Annotated[str | None, typer.Option(help="probability, accuracy, f1, log
 Groups = Annotated[str | None, typer.Option(help="Column of suppliers, sites, ...: value them instead of rows.")]
 Id = Annotated[str | None, typer.Option("--id", help="Column that names the rows.")]
 Drop = Annotated[list[str] | None, typer.Option(help="Column that is no feature; may be repeated.")]
+Text = Annotated[list[str] | None, typer.Option(help="Column of codes, read as written and not as numbers; may be repeated.")]
 Notion = Annotated[str, typer.Option(help="banzhaf, shapley, beta:16,1, loo, least-core or weighted-banzhaf:0.3.")]
 How = Annotated[str, typer.Option(help="auto, reuse, permutation (one run serves all notions), marginal, exact, ...")]
 Budget = Annotated[int, typer.Option(help="Coalitions to train on; a larger one continues the run.")]
@@ -93,6 +94,7 @@ def value(
     groups: Groups = None,
     id: Id = None,
     drop: Drop = None,
+    text: Text = None,
     notion: Notion = "banzhaf",
     estimator: How = "auto",
     budget: Budget = 5000,
@@ -117,7 +119,7 @@ def value(
         settings = _settings(locals())
         folder = out or Path("runs") / data.name.split(".")[0]
         job = jobs_room.prepare(settings)
-        screen = open_screen(quiet=as_json)
+        screen = Screen(quiet=as_json)
         introduce(screen, job)
         with _stops_after_a_batch(folder, watch=not as_json and sys.stderr.isatty()) as watcher:
             found = jobs_room.run(job, folder, watch=watcher)
@@ -146,6 +148,7 @@ def plan(
     groups: Groups = None,
     id: Id = None,
     drop: Drop = None,
+    text: Text = None,
     notion: Notion = "banzhaf",
     estimator: How = "auto",
     budget: Budget = 5000,
@@ -174,7 +177,7 @@ def plan(
         if as_json:
             answer(asdict(made))
             return
-        screen = open_screen()
+        screen = Screen()
         memory = "" if made.memory_bytes is None else f" Memory: {in_bytes(made.memory_bytes)}, whatever the number of evaluations."
         screen.print(
             f"Pilot of {made.pilot:,} evaluations for {made.players:,} {players_of(job)}: {1 / made.seconds_per_evaluation:,.0f} a second"
@@ -202,6 +205,7 @@ def estimate(
     ledger: Annotated[Path, typer.Argument(help="run.db of a `databanzhaf value` run.", show_default=False)],
     notion: Notion = "banzhaf",
     metric: Metric = None,
+    model: Annotated[str | None, typer.Option(help="The model of the run again, if it is your own and --metric is given.")] = None,
     out: Annotated[Path | None, typer.Option(help="CSV file; values-NOTION[-METRIC].csv beside the ledger by default.")] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -209,15 +213,15 @@ def estimate(
     with one_sentence(), only_json(as_json) as answer:
         from databanzhaf import jobs as jobs_room
 
-        job, found = jobs_room.reread(ledger, notion=notion, metric=metric)
+        job, found = jobs_room.reread(ledger, notion=notion, metric=metric, model=model)
         name = "-".join(["values", *re.findall(r"[\w.]+", found.notion), *([metric] if metric else [])])
         path = out or ledger.parent / f"{name}.csv"
         jobs_room.check_not_ours(path, [ledger, ledger.parent / "run.json", job.settings.data, job.settings.validation])
-        jobs_room.write_text(path, jobs_room.values_table(job, found).to_csv(index=False))
+        jobs_room.write_text(path, jobs_room.as_csv(jobs_room.values_table(job, found)))
         if as_json:
             answer({**summary(job, found, ledger.parent), "values": str(path)})
         else:
-            screen = open_screen()
+            screen = Screen()
             tell(screen, job, found)
             screen.print(f"Written: {path}", soft_wrap=True)
 
@@ -229,7 +233,8 @@ def report(ledger: Annotated[Path, typer.Argument(help="run.db of a `databanzhaf
         from databanzhaf import jobs as jobs_room
 
         job, found = jobs_room.reread(ledger, as_recorded=True)
-        typer.echo(f"Written: {jobs_room.write_report(job, found, jobs_room.look(job, ledger.parent), ledger.parent)}")
+        path = jobs_room.write_report(job, found, jobs_room.look(job, ledger.parent), ledger.parent)
+        Screen().print(f"Written: {path}", soft_wrap=True)
 
 
 @app.command()
@@ -258,7 +263,7 @@ def margin(
         if as_json:
             print_json({"n": n, "tau": tau, "notions": rows})
             return
-        screen = open_screen()
+        screen = Screen()
         cells = [[row["notion"], as_power(row["log10_safety_margin"]), as_power(row["log10_lipschitz"])] for row in rows]
         show_table(screen, ["notion", "safety margin", "Lipschitz constant"], cells, f"n = {n:,}, tau = {tau:g}")
         screen.print("A larger margin and a smaller constant are better. The Banzhaf value is best of all semivalues in both.")
@@ -276,7 +281,7 @@ def example(out: Annotated[Path, typer.Option(help="File to write.")] = Path("su
         if out.exists():
             raise InvalidInput(f"`{out}` is there already. Give another --out.")
         write_text(out, path("suppliers").read_text(encoding="utf-8"))
-        typer.echo(f"Written: {out}. Try: databanzhaf value {out} --target bought --id id --drop supplier")
+        Screen().print(f"Written: {out}. Try: databanzhaf value {out} --target bought --id id --drop supplier", soft_wrap=True)
 
 
 @app.command()
@@ -289,7 +294,7 @@ def doctor(as_json: AsJson = False) -> None:
         if as_json:
             print_json(found)
             return
-        screen = open_screen()
+        screen = Screen()
         for title, part in found.items():
             show_table(screen, [title, ""], [[name, text] for name, text in part.items()])
 
@@ -312,7 +317,8 @@ def _settings(given: dict[str, Any]) -> Settings:
 
     known = {each.name: given[each.name] for each in fields(Settings) if each.name in given}
     paths = {name: None if known[name] is None else str(known[name]) for name in ("data", "validation")}
-    return Settings(**{**known, **paths, "drop": tuple(given["drop"] or ())})
+    lists = {name: tuple(given[name] or ()) for name in ("drop", "text")}
+    return Settings(**{**known, **paths, **lists})
 
 
 @contextmanager
@@ -327,7 +333,7 @@ def _stops_after_a_batch(folder: Path, *, watch: bool) -> Iterator[Any]:
         if asked:
             raise KeyboardInterrupt
         asked = number
-        typer.echo("\nStopping after this batch; Ctrl-C again stops at once.", err=True)
+        say("\nStopping after this batch; Ctrl-C again stops at once.")
 
     def watcher(done: int, total: int, checkpoints: Sequence[Checkpoint]) -> None:
         standing[:] = done, total
@@ -342,10 +348,9 @@ def _stops_after_a_batch(folder: Path, *, watch: bool) -> Iterator[Any]:
     except KeyboardInterrupt:
         bar.close()
         done, total = standing
-        typer.echo(
+        say(
             f"Stopped with {done:,} of {total:,} evaluations, all kept in {folder / 'run.db'}. The same command goes on from there; "
-            f"`databanzhaf estimate {folder / 'run.db'}` reads the values so far.",
-            err=True,
+            f"`databanzhaf estimate {folder / 'run.db'}` reads the values so far."
         )
         raise typer.Exit(TERMINATED if asked == signal.SIGTERM else INTERRUPTED) from None
     finally:
@@ -366,7 +371,7 @@ def _stops_after_the_values(folder: Path) -> Iterator[None]:
 
 
 def _stopped_after_the_values(folder: Path, number: int) -> typer.Exit:
-    typer.echo(f"Stopped after the last evaluation; the values are in {folder / 'values.csv'}. The same command goes on.", err=True)
+    say(f"Stopped after the last evaluation; the values are in {folder / 'values.csv'}. The same command goes on.")
     return typer.Exit(TERMINATED if number == signal.SIGTERM else INTERRUPTED)
 
 

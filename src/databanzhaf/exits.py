@@ -3,33 +3,59 @@
 from __future__ import annotations
 
 import _thread
+import re
 import signal
 import threading
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import typer
 
-from databanzhaf.errors import DatabanzhafError
+from databanzhaf.errors import DatabanzhafError, DatabanzhafWarning
 
 BAD_INPUT, INTERRUPTED, TERMINATED = 2, 130, 143
+
+
+def printable(text: str) -> str:
+    """Control characters of names and files as escapes that can be read: raw ones would command the terminal."""
+    return re.sub(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", lambda found: f"\\x{ord(found[0]):02x}", text)
+
+
+def say(text: str) -> None:
+    """A sentence on standard error."""
+    typer.echo(printable(text), err=True)
 
 
 @contextmanager
 def one_sentence(stopped: str = "Stopped before the first evaluation; nothing was written.") -> Iterator[None]:
     """What went wrong, on standard error, without a traceback."""
     try:
-        with _until_heard():
+        with _until_heard(), warnings.catch_warnings():
+            warnings.simplefilter("once", DatabanzhafWarning)
+            warnings.showwarning = _note
             yield
     except DatabanzhafError as error:
-        typer.echo(f"databanzhaf: {error}", err=True)
+        say(f"databanzhaf: {error}")
         raise typer.Exit(BAD_INPUT) from error
     except KeyboardInterrupt:
-        typer.echo(stopped, err=True)
+        say(stopped)
         raise typer.Exit(INTERRUPTED) from None
     except MemoryError as error:
-        typer.echo("databanzhaf: there is not enough memory. Give fewer rows or columns, or --jobs 1.", err=True)
+        say("databanzhaf: there is not enough memory. Give fewer rows or columns, or --jobs 1.")
         raise typer.Exit(BAD_INPUT) from error
+
+
+_show_other_warning = warnings.showwarning
+
+
+def _note(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
+    """Our own warnings as a sentence; those of other packages as Python shows them."""
+    if issubclass(category, DatabanzhafWarning):
+        say(f"Note: {message}")
+    else:
+        _show_other_warning(message, category, *where, **more)
 
 
 @contextmanager
@@ -79,7 +105,7 @@ def terminated_like_interrupted(stopped: str) -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         if asked:
-            typer.echo(stopped, err=True)
+            say(stopped)
             raise typer.Exit(TERMINATED) from None
         raise
     finally:

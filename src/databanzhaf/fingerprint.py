@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import hashlib
-from collections.abc import Callable
 from types import CodeType, ModuleType
 from typing import Any
 
@@ -42,7 +41,8 @@ def describe(thing: Any, _inside: tuple[int, ...] = ()) -> str:
     if code is not None and hasattr(thing, "__code__"):
         defaults = (getattr(thing, "__defaults__", None), getattr(thing, "__kwdefaults__", None))
         more = "".join(f" {again(part)}" for part in defaults if part)
-        return f"{_name(_unwrap(thing))} {_digest(_flatten(code))}{more}"
+        called = "".join(f" {helper}" for helper in _helpers(thing))
+        return f"{_name(_unwrap(thing))} {_digest(_flatten(code))}{called}{more}"
     if callable(thing) and hasattr(thing, "__qualname__"):
         return _name(thing)
     if hasattr(thing, "__dict__"):
@@ -68,6 +68,39 @@ def captured(function: Any) -> tuple[str, ...]:
     return (*bound, *code.co_freevars, *data)
 
 
+def _helpers(function: Any) -> list[str]:
+    """The user's own functions and classes that a function calls by name, and those that these call: name and code of each."""
+    found: dict[str, str] = {}
+    waiting = [_unwrap(function)]
+    while waiting:
+        caller = waiting.pop()
+        code, scope = code_of(caller), getattr(caller, "__globals__", {})
+        names = [] if code is None else _names(code)
+        modules = [scope[name] for name in names if isinstance(scope.get(name), ModuleType) and _is_own(scope[name].__name__)]
+        for name in names:
+            # A name of the module itself, or an attribute of a module that it imports.
+            for helper in (scope.get(name), *(getattr(module, name, None) for module in modules)):
+                inner = _unwrap(helper)
+                if inner is _unwrap(function) or not hasattr(inner, "__qualname__") or not _is_own(getattr(inner, "__module__", None)):
+                    continue
+                if isinstance(inner, type):
+                    found[_name(inner)] = _class(inner)
+                elif hasattr(inner, "__code__") and _name(inner) not in found:
+                    found[_name(inner)] = f"{_name(inner)} {_digest(_flatten(inner.__code__))}"
+                    waiting.append(inner)
+    return [found[name] for name in sorted(found)]
+
+
+def _is_own(module: str | None) -> bool:
+    """Whether a module is the user's own, which may change between two runs, and not an installed package's."""
+    import sys
+
+    if module is None or module == "builtins" or module.split(".")[0] in {*sys.stdlib_module_names, "databanzhaf"} - {"__main__"}:
+        return False
+    file = getattr(sys.modules.get(module), "__file__", None) or ""
+    return "site-packages" not in file and "dist-packages" not in file
+
+
 def code_of(function: Any) -> CodeType | None:
     """The code of a function, a method, a partial or a callable object."""
     inner = _unwrap(function)
@@ -80,11 +113,7 @@ def code_of(function: Any) -> CodeType | None:
 
 def _class(kind: type) -> str:
     """A class by its name; one of the user's own, which may change between two runs, also by its methods' code."""
-    import sys
-
-    file = getattr(sys.modules.get(kind.__module__), "__file__", None) or ""
-    installed = "site-packages" in file or "dist-packages" in file or kind.__module__ in sys.stdlib_module_names
-    if installed or kind.__module__ == "builtins":
+    if not _is_own(kind.__module__):
         return _name(kind)
     codes = [_flatten(method.__code__) for _, method in sorted(vars(kind).items()) if hasattr(method, "__code__")]
     return f"{_name(kind)} {_digest(b'|'.join(codes))}"
@@ -94,7 +123,7 @@ def _name(thing: Any) -> str:
     return f"{thing.__module__}.{thing.__qualname__}" if hasattr(thing, "__qualname__") else _name(type(thing))
 
 
-def _unwrap(function: Callable[..., Any]) -> Any:
+def _unwrap(function: Any) -> Any:
     while isinstance(function, functools.partial):
         function = function.func
     return function

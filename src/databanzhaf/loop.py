@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -24,6 +25,8 @@ from databanzhaf.until import Condition, Progress
 BATCH_SECONDS = 1.0
 BATCH_CELLS = 1 << 23
 LARGEST_BATCH = 1 << 15
+# Indices whose missing evaluations are listed at a time, at about 80 bytes each.
+SEGMENT = 1 << 20
 
 
 class Run:
@@ -54,7 +57,7 @@ class Run:
             stack.push(self._note_what_is_kept)
             show = self._watched(stack, progress, own_checkpoints=until is None)
             evaluate = stack.enter_context(evaluator.session(self.game, keep))
-            for end in [self.total] if until is None else checkpoints(self.design, self.total):
+            for end in self._segments() if until is None else checkpoints(self.design, self.total):
                 while len(pairs := self._missing(end)):
                     calls = self._calls(pairs)
                     low = 0
@@ -96,6 +99,12 @@ class Run:
         """Whoever stops a run by Ctrl-C reads that nothing is lost."""
         if isinstance(error, KeyboardInterrupt) and self.ledger.path is not None:
             error.add_note(f"{self._done():,} evaluations are in `{self.ledger.path}`; the same call goes on from there.")
+
+    def _segments(self) -> list[int]:
+        """Where to look again for what is missing: whole calls and whole units, so that nothing but memory depends on it."""
+        step = math.lcm(self.design.unit, self.game.call_size or 1)
+        step *= -(-SEGMENT // step)
+        return [*range(step, self.total, step), self.total]
 
     def _done(self) -> int:
         return int(np.count_nonzero(~np.isnan(self.utilities)))

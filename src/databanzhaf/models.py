@@ -72,13 +72,15 @@ def _make(model: Any, dataset: Dataset, classifies: bool, metric: Any, threads: 
     if isinstance(model, str):
         model = _estimator(model, classifies)
     if hasattr(model, "named_parameters") and not inspect.isclass(model):
-        raise InvalidInput("a torch module must be made anew for each training; got one module. Pass a function that makes it.")
+        raise InvalidInput(
+            "each training needs a torch module of its own; got one module. Pass its class, or a function that makes it: lambda: Net()."
+        )
     if inspect.isclass(model) or (callable(model) and not hasattr(model, "fit")):
         make = _ready(model, dataset, classifies)
         try:
             made = make()
         except (Exception, SystemExit) as error:
-            raise InvalidInput(f"the model's factory {_name(model)} failed ({type(error).__name__}: {error}). Mend it.") from error
+            raise InvalidInput(f"the model's factory {_name(model)} failed ({type(error).__name__}: {error}). Fix the factory.") from error
         if not hasattr(made, "fit"):
             return _module(make, made, dataset, classifies, metric, device)
         model = made
@@ -171,6 +173,8 @@ def _name(make: Any) -> str:
 
 def _imported(model: str) -> Any:
     module, _, name = model.partition(":")
+    if not module or not name:
+        raise InvalidInput(f"a model of your own is package.module:factory; got {model!r}. Name the module and the factory.")
     here = str(Path.cwd())
     if here not in sys.path:
         sys.path.insert(0, here)
@@ -182,6 +186,11 @@ def _imported(model: str) -> Any:
         raise InvalidInput(
             f"the model `{model}` cannot be imported ({type(error).__name__}: {error}). Write package.module:factory, as seen from here."
         ) from error
+    if inspect.isbuiltin(found) or module.split(".")[0] in sys.stdlib_module_names:
+        raise InvalidInput(
+            f"the model `{model}` is part of Python, not a model. Write package.module:factory, where the factory returns an estimator or "
+            "a torch module."
+        )
     return found
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import warnings
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,7 @@ from databanzhaf.estimators import Estimator
 from databanzhaf.evaluators import Local
 from databanzhaf.ledger import Ledger
 from databanzhaf.loop import Run, checkpoints, complete_rows
-from databanzhaf.notions import Banzhaf, LeastCore, LeaveOneOut, Notion, WeightedBanzhaf, named
+from databanzhaf.notions import Banzhaf, LeastCore, LeaveOneOut, Notion, SizeWeighted, WeightedBanzhaf, named
 from databanzhaf.progress import Watcher
 from databanzhaf.stability import checkpoint
 from databanzhaf.types import Checkpoint, Design, Estimate, Evaluations, Evaluator, Game, TwoStepGame
@@ -35,6 +36,8 @@ _ESTIMATORS: dict[str, Estimator] = {
 
 
 _MOST_EVALUATIONS = 10**9
+# The utilities of a run, which of them are there, and the copy that an estimator reads.
+_BYTES_PER_EVALUATION = 32
 
 
 def value(
@@ -92,6 +95,8 @@ def value(
     if not isinstance(progress, bool) and not callable(progress):
         raise InvalidInput(f"`progress` must be True, False or a function; got {short(progress)}. Pass progress=True for a bar.")
     budget, seed = check_count("budget", budget), chance.check_seed(seed)
+    if isinstance(notion, SizeWeighted):
+        notion.log_size_law(game.n_players)  # weights that cannot be used are refused before anything is trained
     with ExitStack() as stack:
         store = ledger if isinstance(ledger, Ledger) else stack.enter_context(Ledger(ledger))
         chosen = _choose(estimator, notion, game.n_players, budget if until is None else 0)
@@ -102,10 +107,7 @@ def value(
         total = _affordable(design, budget)
         if until is not None and design.size is not None:
             raise InvalidInput(f"`until` cannot stop {chosen.name}, which needs all of its {design.size} coalitions. Leave `until` out.")
-        if total * repeats > _MOST_EVALUATIONS:
-            raise InvalidInput(
-                f"`budget` times `repeats` must be at most {_MOST_EVALUATIONS:,}; got {total * repeats:,}. Lower the budget."
-            )
+        _check_room(total * repeats)
         _warn_of_captured_variables(game, store)
         store.bind(game.fingerprint(), designs.describe(design), seed=seed, stochastic=game.stochastic, players=game.players)
         run = Run(game, design, store, repeats, seed, total, chosen, notion)
@@ -241,6 +243,30 @@ def _affordable(design: Design, budget: int) -> int:
             f"Pass budget={design.unit} or more."
         )
     return total
+
+
+def _check_room(evaluations: int) -> None:
+    """Refuse a budget whose utilities alone do not fit in memory."""
+    if evaluations > _MOST_EVALUATIONS:
+        raise InvalidInput(f"`budget` times `repeats` must be at most {_MOST_EVALUATIONS:,}; got {evaluations:,}. Lower the budget.")
+    needed, there = _BYTES_PER_EVALUATION * evaluations, _memory()
+    if needed > there:
+        raise InvalidInput(
+            f"`budget` times `repeats` must fit in memory; {evaluations:,} evaluations need {needed / 2**30:,.1f} GiB, and there are "
+            f"{there / 2**30:,.1f} GiB. Lower the budget: a larger one continues the run."
+        )
+
+
+def _memory() -> float:
+    """Bytes of memory that this process may have at most; infinite where the system does not say."""
+    limits = []
+    with suppress(AttributeError, ValueError, OSError):
+        limits.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    with suppress(ImportError):  # Windows has none
+        import resource
+
+        limits.append(resource.getrlimit(resource.RLIMIT_AS)[0])
+    return min((limit for limit in limits if limit > 0), default=float("inf"))
 
 
 def _read(source: str | Path | Ledger, game: Game | None) -> Evaluations:

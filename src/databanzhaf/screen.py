@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
@@ -12,21 +13,26 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from databanzhaf.exits import printable
 from databanzhaf.types import Estimate
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from databanzhaf.jobs import Job
 
 # Below this many evaluations a person is told so.
 FEW = 200
 
 
-def open_screen(*, quiet: bool = False) -> Console:
-    from rich.console import Console
+class Screen:
+    """The terminal, by rich; what the data say never commands it."""
 
-    return Console(highlight=False, markup=False, quiet=quiet)
+    def __init__(self, *, quiet: bool = False) -> None:
+        from rich.console import Console
+
+        self._console = Console(highlight=False, markup=False, quiet=quiet)
+
+    def print(self, thing: Any, *, soft_wrap: bool = False) -> None:
+        self._console.print(printable(thing) if isinstance(thing, str) else thing, soft_wrap=soft_wrap)
 
 
 class _Patient:
@@ -96,7 +102,9 @@ def only_json(asked: bool) -> Iterator[Callable[[dict[str, Any]], None]]:
 
 
 def print_json(thing: dict[str, Any]) -> None:
-    print(json.dumps(_plain(thing), ensure_ascii=False))
+    text = json.dumps(_plain(thing), ensure_ascii=False)
+    # JSON allows these control characters as they are; a terminal obeys them.
+    print(re.sub(r"[\x7f-\x9f]", lambda found: f"\\u{ord(found[0]):04x}", text))
 
 
 def _plain(thing: Any) -> Any:
@@ -116,7 +124,7 @@ def players_of(job: Job) -> str:
     return "rows" if job.group_sizes is None else "groups"
 
 
-def introduce(screen: Console, job: Job) -> None:
+def introduce(screen: Screen, job: Job) -> None:
     kind = "classification" if job.classifies else "regression"
     screen.print(
         f"{job.dataset.n_players:,} {players_of(job)} to value, {len(job.dataset.y_val):,} validation rows to judge by; {kind} of "
@@ -149,7 +157,7 @@ def summary(job: Job, found: Estimate, folder: Path) -> dict[str, Any]:
     }
 
 
-def tell(screen: Console, job: Job, found: Estimate, warnings: Sequence[str] = ()) -> None:
+def tell(screen: Screen, job: Job, found: Estimate, warnings: Sequence[str] = ()) -> None:
     from databanzhaf.jobs import flagged, values_table
 
     table = values_table(job, found).sort_values("rank")
@@ -193,15 +201,18 @@ def tell(screen: Console, job: Job, found: Estimate, warnings: Sequence[str] = (
     )
 
 
-def show_table(screen: Console, header: list[str], rows: list[list[Any]], title: str | None = None) -> None:
+def show_table(screen: Screen, header: list[str], rows: list[list[Any]], title: str | None = None) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(title=title, title_justify="left")
+    def cell(thing: Any) -> Text:
+        return Text(printable(str(thing).replace("\n", "\\n").replace("\t", "\\t")))
+
+    table = Table(title=None if title is None else cell(title), title_justify="left")
     for number, name in enumerate(header):
-        table.add_column(Text(name), justify="left" if number == 0 else "right")
+        table.add_column(cell(name), justify="left" if number == 0 else "right")
     for row in rows:
-        table.add_row(*(Text(str(cell)) for cell in row))
+        table.add_row(*map(cell, row))
     screen.print(table)
 
 

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, is_classifier, is_regressor
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from databanzhaf.applications import mislabels, weights
-from databanzhaf.data import Dataset, check_one_order
+from databanzhaf.data import Dataset, as_pandas, check_one_order, check_unmasked
 from databanzhaf.errors import InvalidInput, check_between, check_count
 from databanzhaf.evaluators import Local, Processes
 from databanzhaf.games import Learner
@@ -98,8 +98,13 @@ class DataBanzhaf(BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any, X_val: Any = None, y_val: Any = None, groups: Any = None) -> Self:
         """Value the rows of X by validation rows, or by a part of X that is held out."""
-        if isinstance(self.estimator, type):
+        if isinstance(self.estimator, type) and not hasattr(self.estimator, "named_parameters"):  # a torch class makes modules
             raise InvalidInput(f"`estimator` must be an instance; got the class {self.estimator.__name__}. Add the brackets.")
+        for name, part in (("X", X), ("X_val", X_val), ("y", y), ("y_val", y_val)):
+            check_unmasked(name, part)
+            if isinstance(part, dict):
+                raise InvalidInput(f"`{name}` must be rows by columns, or one label for each row; got a dict. Pass a pandas object.")
+        X, X_val = as_pandas(X), as_pandas(X_val)
         if hasattr(X, "iloc") and not hasattr(X, "columns"):
             raise InvalidInput("`X` must be a table, rows by columns; got one column. Pass X.to_frame().")
         check_one_order(X, y)

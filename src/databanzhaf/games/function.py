@@ -22,8 +22,8 @@ class Function:
     Rows must not influence each other. A call carries `call_size` coalitions, cut at multiples of it: raise it for a
     function that is fast on many at once, lower it for one that takes minutes.
 
-    A ledger knows the function by `name`, or else by its qualified name and code. Values that it captures (a closure, a
-    global, a bound object) are not seen: **when those change, give a new `name`**.
+    A ledger knows the function by `name`, or else by its qualified name, its code and that of your own functions that it calls by name.
+    Values that it captures (a closure, a global, a bound object) are not seen: **when those change, give a new `name`**.
 
     >>> majority = Function(3, lambda coalitions: coalitions.sum(axis=1) >= 2, name="majority of three")
     >>> majority.utility(np.array([[True, True, False]]), np.zeros(1, np.uint64))

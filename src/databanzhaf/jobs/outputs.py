@@ -1,18 +1,16 @@
-"""What a job leaves: values.csv and run.json, each whole or not at all."""
+"""What a job leaves in its folder: files, each whole or not at all, and the table of values."""
 
 from __future__ import annotations
 
-import json
+import csv
 import os
-import platform
-import tempfile
-from dataclasses import asdict
+import uuid
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from databanzhaf._version import __version__
 from databanzhaf.applications import mislabels
 from databanzhaf.errors import InvalidInput, LedgerFailed, check_path
 from databanzhaf.jobs.preparing import Job
@@ -47,29 +45,10 @@ def values_table(job: Job, found: Estimate) -> pd.DataFrame:
     return table.assign(flag=flags)
 
 
-def write_record(job: Job, out: Path, outcome: dict[str, Any]) -> None:
-    """run.json: what would be needed to run it again."""
-    from importlib.metadata import version
-
-    packages = ("numpy", "scipy", "scikit-learn", "pandas", "numba")
-    record = {
-        "databanzhaf": __version__,
-        **outcome,
-        "settings": asdict(job.settings),
-        "players": job.dataset.n_players,
-        "training_rows": job.dataset.n_rows,
-        "validation_rows": len(job.dataset.y_val),
-        "columns_after_encoding": int(job.dataset.X.shape[1]),
-        "task": "classification" if job.classifies else "regression",
-        "metric": job.metric,
-        "notes": list(job.notes),
-        "fingerprint": job.game.fingerprint(),
-        "files": job.digests,
-        "started_in": str(Path.cwd()),
-        "versions": {"python": platform.python_version(), **{name: version(name) for name in packages}},
-        "machine": {"system": platform.system(), "processor": platform.machine(), "cores": os.cpu_count()},
-    }
-    write_text(out / "run.json", json.dumps(record, indent=2, ensure_ascii=False) + "\n")
+def as_csv(table: pd.DataFrame) -> str:
+    """The table as text; names are quoted where one holds a carriage return, which readers take for the end of a line."""
+    bare = any("\r" in str(name) for column in ("id", "group") if column in table for name in table[column])
+    return table.to_csv(index=False, quoting=csv.QUOTE_NONNUMERIC if bare else csv.QUOTE_MINIMAL)
 
 
 def make_folder(out: Path) -> None:
@@ -90,17 +69,14 @@ def check_not_ours(path: Path, files: list[Path | str | None]) -> None:
 
 def write_text(path: Path, text: str) -> None:
     """All or nothing: write to a temporary name beside it, then rename."""
-    temporary: Path | None = None
+    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex[:12]}")
     try:
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-        temporary = Path(name)
-        with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
+        with temporary.open("x", encoding="utf-8", newline="") as file:  # with the permissions of any new file of the user's
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
-        temporary.chmod(0o644)
         temporary.replace(path)
     except OSError as error:
-        if temporary is not None:
+        with suppress(OSError):
             temporary.unlink(missing_ok=True)
         raise LedgerFailed(f"`{path}` cannot be written ({error.strerror}). Check the folder and the free disk space.") from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -17,7 +18,7 @@ from databanzhaf.models import is_classification, make_game
 from databanzhaf.notions import named
 from databanzhaf.run import design_of, repeats_that_pay
 from databanzhaf.tables import Encoder, file_digest, held_out, read_table
-from databanzhaf.types import Evaluator, Game, IntArray
+from databanzhaf.types import BoolArray, Evaluator, FloatArray, Game, IntArray, KeyArray, Labels
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,7 +42,7 @@ class Job:
 
     @cached_property
     def metric(self) -> str:
-        return self.game.fingerprint()["metric"]
+        return self.game.fingerprint().get("metric", "unknown")
 
     @cached_property
     def repeats(self) -> int:
@@ -58,13 +59,40 @@ class Job:
         return Processes(jobs) if isinstance(self.game, Learner) and jobs != 1 else Local()
 
 
-def prepare(settings: Settings) -> Job:
-    """Read and check everything; writes nothing."""
+@dataclass(frozen=True, eq=False)
+class Recorded:
+    """A game of which only the record is left: its model is code of the user's, which a folder that somebody sent must not run."""
+
+    dataset: Dataset
+    record: dict[str, str]
+
+    stochastic = True
+    call_size = 1
+
+    @property
+    def n_players(self) -> int:
+        return self.dataset.n_players
+
+    @property
+    def players(self) -> Labels | None:
+        return self.dataset.players
+
+    def fingerprint(self) -> dict[str, str]:
+        return self.record
+
+    def utility(self, coalitions: BoolArray, keys: KeyArray) -> FloatArray:
+        raise InvalidInput("the model of this run is code of your own, which is not run from a record. Name it again by --model.")
+
+
+def prepare(settings: Settings, recorded: dict[str, str] | None = None) -> Job:
+    """Read and check everything; writes nothing. With the fingerprint of a game that was played no model is made."""
+    import pandas as pd
+
     check_settings(settings)
     digests = {path: file_digest(path) for path in (settings.data, settings.validation) if path}
-    table = _read(settings.data, settings, [name for name in (settings.target, settings.groups, settings.id) if name is not None])
+    table, texts = _read_training(settings)
     special = {"--target": settings.target, "--groups": settings.groups, "--id": settings.id}
-    for option, name in [*special.items(), *(("--drop", name) for name in settings.drop)]:
+    for option, name in [*special.items(), *(("--drop", name) for name in settings.drop), *(("--text", name) for name in settings.text)]:
         _check_column(table, option, name, settings)
     target = _target(table, settings.target, settings.data)
     classifies = settings.task == "classification" or (settings.task == "auto" and is_classification(target))
@@ -77,9 +105,9 @@ def prepare(settings: Settings) -> Job:
         what = "missing" if ids.isna().any() else f"`{ids[ids.map(str).duplicated()].iloc[0]}` twice"
         raise InvalidInput(f"`{settings.id}` must name each row once; got {what}. Repair the ids, or leave --id out: rows have numbers.")
     left_out = {*filter(None, special.values()), *settings.drop}
-    train, held, y, y_val = _split(table, target, classifies, settings)
+    train, held, y, y_val = _split(table, target, classifies, settings, texts)
     encoder = Encoder(train.drop(columns=[name for name in left_out if name in train.columns]))
-    notes = list(encoder.notes)
+    notes = [*encoder.notes, *_code_notes(table, {*left_out} - {settings.target})]
     groups = None
     if settings.groups is not None:
         everyone = _groups(table[settings.groups], settings.groups)
@@ -90,17 +118,40 @@ def prepare(settings: Settings) -> Job:
                 f"All rows of {_some(absent)} in `{settings.groups}` are held out to judge by: no value. Give a --validation file."
             )
     dataset = Dataset(encoder(train), y, encoder(held), y_val, groups=groups)
-    notes += _shared(dataset)
+    notes += [*_shared(dataset), *_formulas(ids if groups is None else pd.Series(dataset.players))]
     threads = None if settings.jobs == -1 else settings.jobs
-    game = make_game(settings.model, dataset, classifies=classifies, metric=settings.metric, threads=threads, device=settings.device)
+    game: Game
+    if recorded is not None:
+        game = Recorded(dataset, recorded)
+    else:
+        game = make_game(settings.model, dataset, classifies=classifies, metric=settings.metric, threads=threads, device=settings.device)
     sizes = None if groups is None else dict(zip(*(part.tolist() for part in np.unique(groups, return_counts=True)), strict=True))
     rows = train.index.to_numpy().astype(np.int64)
     named_ids = None if ids is None else ids.to_numpy()[rows]
     return Job(settings, game, dataset, rows, named_ids, y, sizes, classifies, train, digests, tuple(notes))
 
 
-def _read(path: str, settings: Settings, codes: list[str]) -> pd.DataFrame:
-    return read_table(path, encoding=settings.encoding, separator=settings.separator, decimal=settings.decimal, codes=codes)
+def _read(path: str, settings: Settings, texts: list[str]) -> pd.DataFrame:
+    return read_table(path, encoding=settings.encoding, separator=settings.separator, decimal=settings.decimal, texts=texts)
+
+
+def _read_training(settings: Settings) -> tuple[pd.DataFrame, list[str]]:
+    """The training table, and which of its columns are texts as written: ids, groups, --text, and classes such as 007."""
+    texts = [*(name for name in (settings.groups, settings.id) if name is not None), *settings.text]
+    table = _read(settings.data, settings, texts)
+    if re.match(r"`-?0\d", table.attrs.get("codes", {}).get(settings.target, "")):
+        texts.append(settings.target)
+        table = _read(settings.data, settings, texts)
+    return table, texts
+
+
+def _code_notes(table: pd.DataFrame, left_out: set[str]) -> list[str]:
+    """Notes on features, and on a target, whose texts are not those of numbers."""
+    return [
+        f"column `{name}` is read as numbers, and has {example}. If these are codes, keep them as written with --text {name}."
+        for name, example in table.attrs.get("codes", {}).items()
+        if name not in left_out
+    ]
 
 
 def _check_column(table: pd.DataFrame, option: str, name: str | None, settings: Settings) -> None:
@@ -122,7 +173,8 @@ def _target(table: pd.DataFrame, name: str, path: str) -> Any:
             f"{missing[0]}. Drop or fill those rows."
         )
     if column.dtype.kind in "iu" or str(column.dtype).startswith(("Int", "UInt")):
-        return column.to_numpy(dtype=np.int64)
+        # From 2^63 on a whole number has no place among the signed ones, and would become negative.
+        return column.to_numpy(dtype=np.uint64 if column.max() >= 2**63 else np.int64)
     if column.dtype.kind == "f" or str(column.dtype).startswith("Float"):
         numbers = column.to_numpy(dtype=np.float64)
         if not np.isfinite(numbers).all():
@@ -134,10 +186,10 @@ def _target(table: pd.DataFrame, name: str, path: str) -> Any:
     return column.astype(str).to_numpy().astype(str)
 
 
-def _split(table: pd.DataFrame, target: Any, classifies: bool, settings: Settings) -> tuple[Any, Any, Any, Any]:
+def _split(table: pd.DataFrame, target: Any, classifies: bool, settings: Settings, texts: list[str]) -> tuple[Any, Any, Any, Any]:
     """Training and validation rows, and their targets; the training rows keep their numbers as index."""
     if settings.validation is not None:
-        held = _read(settings.validation, settings, [settings.target])
+        held = _read(settings.validation, settings, texts)
         if settings.target not in held.columns:
             raise InvalidInput(f"the validation file `{settings.validation}` must have the target column `{settings.target}`. Add it.")
         y_val = _target(held, settings.target, settings.validation)
@@ -187,6 +239,17 @@ def _shared(dataset: Dataset) -> list[str]:
     ]
 
 
+def _formulas(names: pd.Series[Any] | None) -> list[str]:
+    """A note if a spreadsheet would run some names as formulas. They stay as they are: values.csv is joined with the table by them."""
+    odd = [] if names is None else [name for name in names.map(str) if re.match(r"[=@\t\r]|[+-](?!\d+(\.\d+)?$)", name)]
+    if not odd:
+        return []
+    return [
+        f"{len(odd):,} names begin with =, +, -, @, a tab or a carriage return, such as `{odd[0][:40]}`: a spreadsheet may run them as "
+        "formulas. values.csv has them as they are; import it there as text."
+    ]
+
+
 def _some(names: Any) -> str:
     return ", ".join(f"`{name}`" for name in names[:5].tolist()) + (", ..." if len(names) > 5 else "")
 
@@ -196,4 +259,10 @@ def _groups(column: pd.Series[Any], name: str) -> Any:
         raise InvalidInput(
             f"`{name}` must name a group for every row; {int(column.isna().sum())} are missing. Fill them, e.g. with unknown."
         )
-    return column.to_numpy() if column.dtype.kind in "iu" else column.astype(str).to_numpy().astype(str)
+    if column.dtype.kind in "iu":
+        return column.to_numpy()
+    names = column.astype(str).to_numpy().astype(str)
+    # Whole numbers as Python writes them lose nothing, and 9 comes before 10.
+    if all(re.fullmatch(r"0|-?[1-9]\d{0,17}", name) for name in np.unique(names)):
+        return names.astype(np.int64)
+    return names

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from databanzhaf import trust
 from databanzhaf.applications import Curve
 from databanzhaf.jobs.outputs import flagged, values_table, write_text
 from databanzhaf.jobs.preparing import Job
+from databanzhaf.jobs.record import Record, read_record
 from databanzhaf.jobs.running import recorded
 from databanzhaf.ledger import Ledger
 from databanzhaf.notions import named
@@ -37,13 +38,15 @@ class Seen:
     evaluations: Evaluations
     seconds: float
     trust: trust.Trust
+    record: Record
 
 
 def look(job: Job, folder: Path) -> Seen:
+    record = read_record(folder)
     with Ledger(folder / "run.db") as ledger:
-        evaluations = recorded(read_evaluations(ledger), folder)
+        evaluations = recorded(read_evaluations(ledger), record)
         seconds = ledger.seconds()
-    return Seen(evaluations, seconds, trust.examine(evaluations, named(job.settings.notion)))
+    return Seen(evaluations, seconds, trust.examine(evaluations, named(job.settings.notion)), record)
 
 
 def write_report(job: Job, found: Estimate, seen: Seen, folder: Path) -> Path:
@@ -87,9 +90,9 @@ def content(job: Job, found: Estimate, seen: Seen, folder: Path) -> Content:
             "evaluations": f"{found.n_evaluations:,}",
             "median standard error": f"{np.median(found.std_errors):.2g}" if np.isfinite(found.std_errors).all() else "unknown",
             "training time": f"{seen.seconds:,.1f} s",
-            **_scores(folder, score),
+            **_scores(seen.record, score),
         },
-        settings=_settings(folder),
+        settings=_settings(seen.record, job),
     )
 
 
@@ -167,9 +170,9 @@ def _finite(number: float) -> float | None:
     return number if np.isfinite(number) else None
 
 
-def _scores(folder: Path, metric: str) -> dict[str, str]:
+def _scores(record: Record, metric: str) -> dict[str, str]:
     """How good the model is at all: its score with all rows, and that of guessing."""
-    known = json.loads((folder / "run.json").read_text(encoding="utf-8")).get("scores")
+    known = record.scores
     return {} if known is None else {f"{metric} with all rows; with none": f"{known['all']:.3f}; {known['none']:.3f}"}
 
 
@@ -179,15 +182,18 @@ def _curve(folder: Path, evaluations: int) -> Curve | None:
         stored = json.loads((folder / "curve.json").read_text(encoding="utf-8"))
         if stored["evaluations"] != evaluations:
             return None
-        return Curve(np.array(stored["counts"]), np.array(stored["utility"]), np.array(stored["random"]), "removed", True)
-    except (OSError, ValueError, KeyError):
+        counts, utility, random = (np.array(stored[name], dtype=np.float64) for name in ("counts", "utility", "random"))
+    except (OSError, ValueError, KeyError, TypeError):
         return None
+    alike = counts.ndim == 1 and counts.shape == utility.shape and random.ndim == 2 and random.shape[1] == len(counts)
+    return Curve(counts.astype(np.int64), utility, random, "removed", True) if alike and len(counts) else None
 
 
-def _settings(folder: Path) -> dict[str, str]:
-    record: dict[str, Any] = json.loads((folder / "run.json").read_text(encoding="utf-8"))
-    settings = {name: value for name, value in record["settings"].items() if value not in (None, [], "")}
-    files = {f"sha256 of {name}": digest for name, digest in record.get("files", {}).items()}
-    versions = ", ".join(f"{name} {version}" for name, version in record.get("versions", {}).items())
-    shown = {**settings, **files, "databanzhaf": record.get("databanzhaf", "unknown"), "versions": versions}
-    return {name: ", ".join(map(str, value)) if isinstance(value, list) else str(value) for name, value in shown.items()}
+def _settings(record: Record, job: Job) -> dict[str, str]:
+    """As they were typed: the files are those that `record.files` names, wherever they were found."""
+    typed = dict(zip(("data", "validation"), record.files, strict=False))
+    settings = {name: value for name, value in {**asdict(job.settings), **typed}.items() if value not in (None, (), "")}
+    files = {f"sha256 of {name}": digest for name, digest in record.files.items()}
+    versions = ", ".join(f"{name} {version}" for name, version in record.versions.items())
+    shown = {**settings, **files, "databanzhaf": record.databanzhaf, "versions": versions}
+    return {name: ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value) for name, value in shown.items()}

@@ -13,11 +13,12 @@ import numpy as np
 
 from databanzhaf import chance
 from databanzhaf.applications import removal_curve
-from databanzhaf.errors import DatabanzhafError, DesignMismatch, InvalidInput, LedgerMismatch
+from databanzhaf.errors import DatabanzhafError, DesignMismatch, InvalidInput, LedgerMismatch, check_path
 from databanzhaf.games import Learner
-from databanzhaf.jobs.outputs import check_not_ours, make_folder, values_table, write_record, write_text
+from databanzhaf.jobs.outputs import as_csv, check_not_ours, make_folder, values_table, write_text
 from databanzhaf.jobs.preparing import Job, prepare
-from databanzhaf.jobs.settings import Settings, condition
+from databanzhaf.jobs.record import Record, read_record, write_record
+from databanzhaf.jobs.settings import condition
 from databanzhaf.ledger import Ledger
 from databanzhaf.notions import named
 from databanzhaf.progress import Watcher
@@ -76,7 +77,7 @@ def run(job: Job, out: Path, *, watch: Watcher | None = None) -> Estimate:
         with suppress(OSError):  # it is not empty
             out.rmdir()
         raise
-    write_text(out / "values.csv", values_table(job, found).to_csv(index=False))
+    write_text(out / "values.csv", as_csv(values_table(job, found)))
     outcome = {
         "status": "finished",
         "scores": _scores(job),
@@ -120,30 +121,42 @@ def write_curve(job: Job, found: Estimate, out: Path) -> None:
     write_text(out / "curve.json", json.dumps(stored) + "\n")
 
 
-def reread(ledger: Path, *, notion: str | None = None, metric: str | None = None, as_recorded: bool = False) -> tuple[Job, Estimate]:
+def reread(
+    ledger: Path, *, notion: str | None = None, metric: str | None = None, model: str | None = None, as_recorded: bool = False
+) -> tuple[Job, Estimate]:
     """A run's values, or those of another notion or metric, from its ledger, without a training.
 
-    From all evaluations of the ledger, or from those that values.csv is made of (`as_recorded`; a smaller budget leaves some out).
+    From all evaluations of the ledger, or from those that values.csv is made of (`as_recorded`; a smaller budget leaves some out). A folder
+    may come from somebody else: code that its run.json names is not run. Another metric needs the model, which `model` names then.
     """
+    check_path(ledger)
     if not ledger.is_file():
         raise InvalidInput(f"there is no ledger `{ledger}`. Give the run.db that `databanzhaf value` wrote.")
-    settings = Settings.read(ledger.parent)
+    record = read_record(ledger.parent)
+    settings = record.settings
     notion = notion or settings.notion
-    job = prepare(replace(settings, notion=notion, metric=metric or settings.metric))
+    own_code = ":" in settings.model and model is None
+    if own_code and metric is not None:
+        raise InvalidInput(
+            f"another metric needs the model of the run, which is code that its run.json names: `{settings.model}`. "
+            "If you trust it, name it again by --model."
+        )
     with Ledger(ledger) as store:
-        if store.game.get("data") != job.game.fingerprint()["data"]:
+        settings = replace(settings, notion=notion, metric=metric or settings.metric, model=model or settings.model)
+        job = prepare(settings, store.game if own_code else None)
+        if store.game.get("data") != job.dataset.fingerprint():
             raise LedgerMismatch(
                 f"`{settings.data}` has changed since the run in `{ledger}`. Restore it, or run `databanzhaf value` again."
             )
     try:
         if as_recorded:
             with Ledger(ledger) as store:
-                return job, estimate(recorded(read_evaluations(store), ledger.parent), named(notion))
+                return job, estimate(recorded(read_evaluations(store), record), named(notion))
         return job, estimate(ledger, named(notion), game=job.game if metric else None)
     except LedgerMismatch as error:
         if "utilities only" not in str(error):
             raise
-        remedy = "Run it anew with --keep predictions and another --out."
+        remedy = "Run it again with --keep predictions and another --out."
         raise LedgerMismatch(f"another metric needs the predictions, and this run kept scores only. {remedy}") from error
     except DesignMismatch as error:
         raise DesignMismatch(
@@ -152,15 +165,12 @@ def reread(ledger: Path, *, notion: str | None = None, metric: str | None = None
         ) from error
 
 
-def recorded(evaluations: Evaluations, folder: Path) -> Evaluations:
-    """The evaluations that the run in `folder` last used, by its run.json."""
-    try:
-        record = json.loads((folder / "run.json").read_text(encoding="utf-8"))
-        coalitions, repeats = int(record["evaluations"]) // int(record["repeats"]), int(record["repeats"])
-    except (OSError, ValueError, KeyError, TypeError):  # it did not finish
+def recorded(evaluations: Evaluations, record: Record) -> Evaluations:
+    """The evaluations that a run last used, by its record; all of them if it did not finish."""
+    if record.evaluations is None or record.repeats is None:
         return evaluations
-    used = evaluations.only(np.arange(len(evaluations.indices)) < coalitions)
-    return replace(used, utilities=used.utilities[:, :repeats])
+    used = evaluations.only(np.arange(len(evaluations.indices)) < record.evaluations // record.repeats)
+    return replace(used, utilities=used.utilities[:, : record.repeats])
 
 
 def bytes_of_a_prediction(job: Job) -> int:

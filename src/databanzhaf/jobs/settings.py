@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from databanzhaf import chance
 from databanzhaf import until as conditions
 from databanzhaf.errors import InvalidInput, check_between, check_count, short
 from databanzhaf.notions import named
-from databanzhaf.tables import file_digest
 from databanzhaf.until import Condition
 
 
@@ -30,6 +27,7 @@ class Settings:
     groups: str | None = None
     id: str | None = None
     drop: tuple[str, ...] = ()
+    text: tuple[str, ...] = ()
     encoding: str = "utf-8"
     separator: str | None = None
     decimal: str = "."
@@ -43,30 +41,6 @@ class Settings:
     jobs: int = -1
     device: str = "auto"
     seed: int = 0
-
-    @classmethod
-    def read(cls, folder: Path) -> Settings:
-        """The settings of a run that `run.json` in its folder tells."""
-        path = folder / "run.json"
-        try:
-            record = json.loads(path.read_text(encoding="utf-8"))
-            stored, home = record["settings"], Path(record["started_in"])
-            for name in ("data", "validation"):
-                if stored[name] is not None:
-                    stored[name] = _same_file(stored[name], home, record["files"][stored[name]])
-            return cls(**{**stored, "drop": tuple(stored["drop"])})
-        except FileNotFoundError as error:
-            raise InvalidInput(
-                f"there is no `{path}`, which says how the run was made. Give the run.db of a `databanzhaf value` run."
-            ) from error
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise InvalidInput(f"`{path}` cannot be read ({error!r:.80}). Run `databanzhaf value` again to write it.") from error
-
-
-def _same_file(path: str, home: Path, digest: str) -> str:
-    """The table that a run read: from here or from where it was started, whichever is the same; else as it was named."""
-    there = [str(each) for each in (home / path, Path(path)) if each.is_file()]
-    return next((each for each in there if file_digest(each) == digest), there[0] if there else path)
 
 
 def check_settings(settings: Settings) -> None:

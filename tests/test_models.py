@@ -80,7 +80,7 @@ def test_factories_from_a_module_of_the_users_own(tmp_path, monkeypatch):
     assert isinstance(first, db.games.Module)
     assert first.fingerprint() == second.fingerprint()
     for model in ("my_models_here:absent", "no_such_module_here:x", ":"):
-        with pytest.raises(db.InvalidInput, match="cannot be imported"):
+        with pytest.raises(db.InvalidInput, match=r"cannot be imported|Name the module"):
             make_game(model, DATA, classifies=True)
 
 

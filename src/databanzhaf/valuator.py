@@ -102,7 +102,7 @@ class DataBanzhaf(BaseEstimator):  # type: ignore[misc]
             raise InvalidInput(f"`estimator` must be an instance; got the class {self.estimator.__name__}. Add the brackets.")
         for name, part in (("X", X), ("X_val", X_val), ("y", y), ("y_val", y_val)):
             check_unmasked(name, part)
-            if isinstance(part, dict):
+            if isinstance(part, dict) and not hasattr(part, "tocsr"):  # SciPy's sparse matrices of keys are dicts
                 raise InvalidInput(f"`{name}` must be rows by columns, or one label for each row; got a dict. Pass a pandas object.")
         X, X_val = as_pandas(X), as_pandas(X_val)
         if hasattr(X, "iloc") and not hasattr(X, "columns"):

@@ -10,26 +10,15 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
 
 import databanzhaf as db
-from databanzhaf.cli import app
 from databanzhaf.tables import read_table
-
-
-def invoke(*words):
-    return CliRunner().invoke(app, [str(word) for word in words])
+from tests.shell import invoke, table
 
 
 @pytest.fixture(autouse=True)
 def in_an_empty_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-
-
-def table(n=60, **more):
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(n, 3))
-    return pd.DataFrame(X, columns=["a", "b", "c"]).assign(y=np.where(X[:, 0] > 0, "yes", "no"), **more)
 
 
 def refused(*words):

@@ -1,4 +1,6 @@
-"""pyDVL's MSR with a free utility: samples folded per second. Runs in the baseline's own environment."""
+"""pyDVL's MSR with a free utility: samples folded per second. Runs in the baseline's own
+environment.
+"""
 
 import json
 import sys
@@ -35,7 +37,9 @@ class Free(UtilityBase):
 
 n, seconds = int(sys.argv[1]), float(sys.argv[2])
 utility = Free()
-valuation = BanzhafValuation(utility, MSRSampler(batch_size=1, seed=0), is_done=MaxTime(seconds), progress=False)
+valuation = BanzhafValuation(
+    utility, MSRSampler(batch_size=1, seed=0), is_done=MaxTime(seconds), progress=False
+)
 start = time.perf_counter()
 valuation.fit(Dataset(x=np.zeros((n, 1)), y=np.zeros(n)))
 print(json.dumps({"rate": utility.calls / (time.perf_counter() - start)}))

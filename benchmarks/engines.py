@@ -1,7 +1,9 @@
-"""How fast the engines train: models per second, side by side with one-at-a-time training in torch, in one run.
+"""How fast the engines train: models per second, side by side with one-at-a-time training in torch,
+in one run.
 
-The Pol job of the paper's Table 2: 200 training and 200 validation rows, MLP 48-100-2, Adam, batch 32, 15 epochs, accuracy after every
-epoch, subsets by a fair coin. Data: a folder with pol.npz, mnist.npz and cifar10_catdog_squeezenet_227px.npz.
+The Pol job of the paper's Table 2: 200 training and 200 validation rows, MLP 48-100-2, Adam, batch
+32, 15 epochs, accuracy after every epoch, subsets by a fair coin. Data: a folder with pol.npz,
+mnist.npz and cifar10_catdog_squeezenet_227px.npz.
 
     python benchmarks/engines.py FOLDER cpu
     python benchmarks/engines.py FOLDER cuda
@@ -27,7 +29,15 @@ from torch import nn
 import databanzhaf as db
 from databanzhaf.kernels.recipe import narrowed
 
-POL = {"hidden": (100,), "epochs": 15, "batch_size": 32, "learning_rate": 1e-2, "eps": 1e-7, "score": "accuracy", "score_at": "best_epoch"}
+POL = {
+    "hidden": (100,),
+    "epochs": 15,
+    "batch_size": 32,
+    "learning_rate": 1e-2,
+    "eps": 1e-7,
+    "metric": "accuracy",
+    "metric_at": "best_epoch",
+}
 
 
 def split(X, y, n, n_val, flip=0.1, seed=0):
@@ -35,7 +45,11 @@ def split(X, y, n, n_val, flip=0.1, seed=0):
     X, y = X[order], y[order].copy()
     train = X[:n].reshape(n, -1)
     mean, deviation = train.mean(axis=0), np.clip(train.std(axis=0), 1e-6, None)
-    X = ((X[: n + n_val].reshape(n + n_val, -1) - mean) / deviation).reshape(n + n_val, *X.shape[1:]).astype(np.float32)
+    X = (
+        ((X[: n + n_val].reshape(n + n_val, -1) - mean) / deviation)
+        .reshape(n + n_val, *X.shape[1:])
+        .astype(np.float32)
+    )
     y[: int(flip * n)] = (y[: int(flip * n)] + 1) % (y.max() + 1)
     return db.Dataset(X[:n], y[:n], X[n : n + n_val], y[n : n + n_val])
 
@@ -47,7 +61,10 @@ def pol(folder):
 
 def features(folder):
     stored = np.load(folder / "cifar10_catdog_squeezenet_227px.npz")
-    X, y = np.concatenate([stored["X_train"], stored["X_test"]]).astype(np.float32), np.concatenate([stored["y_train"], stored["y_test"]])
+    X, y = (
+        np.concatenate([stored["X_train"], stored["X_test"]]).astype(np.float32),
+        np.concatenate([stored["y_train"], stored["y_test"]]),
+    )
     return split(X, y, 2000, 2000)
 
 
@@ -59,7 +76,9 @@ def mnist(folder, n_val=1000):
 
 
 def jobs(n, m, seed=0):
-    return db.designs.Coin(n, seed).coalitions(np.arange(m)), db.chance.keys(seed, db.chance.TRAINING, np.arange(m))
+    return db.designs.Coin(n, seed).coalitions(np.arange(m)), db.chance.keys(
+        seed, db.chance.TRAINING, np.arange(m)
+    )
 
 
 def rate(run, m, repeats=3):
@@ -78,31 +97,55 @@ def mlp(inputs=48, hidden=100, outputs=2):
 
 def lenet():
     return nn.Sequential(
-        nn.Conv2d(1, 20, 5), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(20, 40, 5), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(),
+        nn.Conv2d(1, 20, 5), nn.ReLU(), nn.MaxPool2d(2),
+        nn.Conv2d(20, 40, 5), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(),
         nn.Linear(640, 500), nn.ReLU(), nn.Linear(500, 10),
     )  # fmt: skip
 
 
 def with_data_loader(data, coalitions, epochs=15, batch=32, make=mlp, rate_=1e-2, device="cpu"):
-    """The way of the code behind the paper: DataLoaders for training and validation rows, one model after the other."""
-    validation = torch.utils.data.TensorDataset(torch.from_numpy(data.X_val), torch.from_numpy(data.y_val))
+    """The way of the code behind the paper: DataLoaders for training and validation rows, one model
+    after the other.
+    """
+    validation = torch.utils.data.TensorDataset(
+        torch.from_numpy(data.X_val), torch.from_numpy(data.y_val)
+    )
     scoring = torch.utils.data.DataLoader(validation, batch_size=batch)
     for member in coalitions:
-        rows = torch.utils.data.TensorDataset(torch.from_numpy(data.X[member]), torch.from_numpy(data.y[member]))
+        rows = torch.utils.data.TensorDataset(
+            torch.from_numpy(data.X[member]), torch.from_numpy(data.y[member])
+        )
         loader = torch.utils.data.DataLoader(rows, batch_size=batch, shuffle=True)
         model = make().to(device)
         optimizer = torch.optim.Adam(model.parameters(), lr=rate_, eps=1e-7)
         for _ in range(epochs):
             for X, y in loader:
                 optimizer.zero_grad()
-                nn.functional.cross_entropy(torch.softmax(model(X.to(device)), dim=1), y.to(device)).backward()
+                nn.functional.cross_entropy(
+                    torch.softmax(model(X.to(device)), dim=1), y.to(device)
+                ).backward()
                 optimizer.step()
-            sum((model(X.to(device)).argmax(dim=1) == y.to(device)).sum().item() for X, y in scoring)
+            sum(
+                (model(X.to(device)).argmax(dim=1) == y.to(device)).sum().item() for X, y in scoring
+            )
 
 
-def lean(data, coalitions, epochs=15, batch=32, make=mlp, rate_=1e-2, device="cpu", score_every_epoch=True):
-    """One model after the other without a DataLoader: index tensors on the device, scored as often as asked."""
-    X, y, X_val, y_val = (torch.from_numpy(a).to(device) for a in (data.X, data.y, data.X_val, data.y_val))
+def lean(
+    data,
+    coalitions,
+    epochs=15,
+    batch=32,
+    make=mlp,
+    rate_=1e-2,
+    device="cpu",
+    score_every_epoch=True,
+):
+    """One model after the other without a DataLoader: index tensors on the device, scored as often
+    as asked.
+    """
+    X, y, X_val, y_val = (
+        torch.from_numpy(a).to(device) for a in (data.X, data.y, data.X_val, data.y_val)
+    )
     for member in coalitions:
         rows = torch.from_numpy(np.flatnonzero(member)).to(device)
         model = make().to(device)
@@ -118,7 +161,9 @@ def lean(data, coalitions, epochs=15, batch=32, make=mlp, rate_=1e-2, device="cp
 
 
 def flops(sizes, rows, n_val, epochs, scored):
-    """Multiply-adds of training and scoring one model, times two; the first layer needs no gradient of its input."""
+    """Multiply-adds of training and scoring one model, times two; the first layer needs no gradient
+    of its input.
+    """
     layers = [a * b for a, b in pairwise(sizes)]
     train = sum(3 * size for size in layers) - layers[0]
     return 2 * (epochs * rows * train + scored * n_val * sum(layers))
@@ -145,7 +190,9 @@ def on_cpu(folder):
     game.train(coalitions[:4], keys[:4])
     slow = rate(lambda: with_data_loader(data, coalitions[:12]), 12, 2)
     thin = rate(lambda: lean(data, coalitions[:30]), 30, 2)
-    module = db.games.Module(mlp, data, device="cpu", **{k: v for k, v in POL.items() if k != "hidden"})
+    module = db.games.Module(
+        mlp, data, device="cpu", **{k: v for k, v in POL.items() if k != "hidden"}
+    )
     stacked = rate(lambda: module.train(coalitions[:256], keys[:256]), 256, 1)
     one = rate(lambda: game.train(coalitions[:1000], keys[:1000]), 1000)
     small = peak()
@@ -154,12 +201,17 @@ def on_cpu(folder):
     dense = pol(folder)
     rng = np.random.default_rng(1)
     for X in (dense.X, dense.X_val):
-        X[:, (dense.X == 0).all(axis=0)] = rng.normal(size=(len(X), int((dense.X == 0).all(axis=0).sum())))
+        X[:, (dense.X == 0).all(axis=0)] = rng.normal(
+            size=(len(X), int((dense.X == 0).all(axis=0).sum()))
+        )
     full = db.games.Network(dense, device="cpu", threads=1, **POL)
     all_columns = rate(lambda: full.train(coalitions[:1000], keys[:1000]), 1000)
     reference_flops = blas()
     used = narrowed(game.recipe, game.rows)[0].sizes
-    mine, mine_dense = one * flops(used, 100, 200, 15, 15), all_columns * flops((48, 100, 2), 100, 200, 15, 15)
+    mine, mine_dense = (
+        one * flops(used, 100, 200, 15, 15),
+        all_columns * flops((48, 100, 2), 100, 200, 15, 15),
+    )
     for name, value in (
         ("one at a time, DataLoader (one core)", slow),
         ("one at a time, lean loop (one core)", thin),
@@ -171,20 +223,42 @@ def on_cpu(folder):
         rows.append([name, f"{value:,.1f}", f"{value / slow:,.1f}", f"{value / thin:,.1f}"])
     body = table(["Pol job", "models/s", "times DataLoader", "times lean loop"], rows)
     body += (
-        f"\n\nTwo threads are {two / one:.2f} times one. One thread does {mine / 1e9:.0f} GFLOP/s in the {used[0]} columns that it "
-        f"trains (the others are constant and change nothing), {mine_dense / 1e9:.0f} with 48 in use; this machine's BLAS reaches "
-        f"{reference_flops / 1e9:.0f} on a 3,000 x 3,000 float32 product, one thread. Peak memory {small:,.0f} MiB after 1,000 models, "
+        f"\n\nTwo threads are {two / one:.2f} times one. One thread does {mine / 1e9:.0f} GFLOP/s "
+        f"in the {used[0]} columns that it "
+        f"trains (the others are constant and change nothing), {mine_dense / 1e9:.0f} with 48 in "
+        "use; this machine's BLAS reaches "
+        f"{reference_flops / 1e9:.0f} on a 3,000 x 3,000 float32 product, one thread. Peak memory "
+        f"{small:,.0f} MiB after 1,000 models, "
         f"{peak():,.0f} MiB after 4,000 more with two threads."
     )
     wide = features(folder)
     coalitions, keys = jobs(2000, 16)
-    options = {"hidden": (256,), "activation": "relu", "epochs": 15, "batch_size": 128, "learning_rate": 1e-3, "score": "accuracy"}
+    options = {
+        "hidden": (256,),
+        "activation": "relu",
+        "epochs": 15,
+        "batch_size": 128,
+        "learning_rate": 1e-3,
+        "metric": "accuracy",
+    }
     big = db.games.Network(wide, device="cpu", threads=2, **options)
     models = rate(lambda: big.train(coalitions, keys), 16, 2)
     work = models * flops((512, 256, 2), 1000, 2000, 15, 1)
-    thin = rate(lambda: lean(wide, coalitions[:3], batch=128, make=lambda: mlp(512, 256), rate_=1e-3, score_every_epoch=False), 3, 1)
+    thin = rate(
+        lambda: lean(
+            wide,
+            coalitions[:3],
+            batch=128,
+            make=lambda: mlp(512, 256),
+            rate_=1e-3,
+            score_every_epoch=False,
+        ),
+        3,
+        1,
+    )
     body += (
-        f"\n\nMLP 512-256-2 on 2,000 image features (batch 128, 15 epochs, 2,000 validation rows scored once): "
+        "\n\nMLP 512-256-2 on 2,000 image features (batch 128, 15 epochs, 2,000 validation rows "
+        "scored once): "
         f"{models:,.1f} models/s on two threads "
         f"({work / 1e9:.0f} GFLOP/s); the lean loop {thin:,.2f} on one core."
     )
@@ -195,7 +269,10 @@ def on_cuda(folder):
     name = torch.cuda.get_device_name()
     data = pol(folder)
     module_options = {k: v for k, v in POL.items() if k != "hidden"}
-    m, whole = 50_000, 3 * 16_384  # the rows of the table are whole chunks; `db.value` ends with a part of one
+    m, whole = (
+        50_000,
+        3 * 16_384,
+    )  # the rows of the table are whole chunks; `db.value` ends with a part of one
     coalitions, keys = jobs(200, whole)
     rows = []
 
@@ -209,7 +286,10 @@ def on_cuda(folder):
     for label, game in (
         ("Network", network),
         ("Network, TF32", db.games.Network(data, device="cuda", tf32=True, **POL)),
-        ("Module of the same net, TF32", db.games.Module(mlp, data, device="cuda", **module_options)),
+        (
+            "Module of the same net, TF32",
+            db.games.Module(mlp, data, device="cuda", **module_options),
+        ),
     ):
         start = time.perf_counter()
         game.train(coalitions, keys)
@@ -218,7 +298,8 @@ def on_cuda(folder):
         add(
             label,
             value,
-            f"{value / one:,.0f} times one at a time; first call {warm:.1f} s; {torch.cuda.max_memory_allocated() / 2**30:.1f} GiB",
+            f"{value / one:,.0f} times one at a time; first call {warm:.1f} s; "
+            f"{torch.cuda.max_memory_allocated() / 2**30:.1f} GiB",
         )
         torch.cuda.reset_peak_memory_stats()
     cpu = db.games.Network(data, device="cpu", **POL)
@@ -230,14 +311,18 @@ def on_cuda(folder):
         db.value(game, budget=20_000 if label == "cuda" else 50, seed=1)  # compiles
         start = time.perf_counter()
         values[label] = db.value(game, budget=budget, ledger=path)
-        add(f"db.value, {budget:,} evaluations, file ledger, {label}", budget / (time.perf_counter() - start))
+        add(
+            f"db.value, {budget:,} evaluations, file ledger, {label}",
+            budget / (time.perf_counter() - start),
+        )
     same = db.value(db.games.Network(data, device="cuda", **POL), budget=2000)
     with db.Ledger("/tmp/cpu.db") as one_ledger, db.Ledger("/tmp/cuda.db") as two_ledger:
         a, b = one_ledger.utilities()[:2000], two_ledger.utilities()[:2000]
     agree = np.mean(np.abs(a - b) <= 2 / 200 + 1e-9)
     correlation = np.corrcoef(same.values, values["cpu"].values)[0, 1]
     note = (
-        f"2,000 models on both devices: {agree:.1%} have the same accuracy within two validation rows; "
+        f"2,000 models on both devices: {agree:.1%} have the same accuracy within two validation "
+        "rows; "
         f"their Banzhaf values correlate at {correlation:.5f}."
     )
     body = (
@@ -252,7 +337,9 @@ def on_cuda(folder):
 
 
 def floor(game, coalitions, keys, batch=32, epochs=15):
-    """Where a chunk's time goes, and what bytes alone allow: a step reads and writes weights and moments, writes and reads the gradient."""
+    """Where a chunk's time goes, and what bytes alone allow: a step reads and writes weights and
+    moments, writes and reads the gradient.
+    """
     big = torch.empty(2**28, device="cuda")
     big.copy_(big.flip(0))
     torch.cuda.synchronize()
@@ -270,28 +357,57 @@ def floor(game, coalitions, keys, batch=32, epochs=15):
     times = {event.key: event.self_device_time_total for event in profile.key_averages()}
     products = sum(t for kernel, t in times.items() if "gemm" in kernel) / sum(times.values())
     return (
-        f"What limits Network: of a chunk's time on the card {products:.0%} goes to small float32 matrix products, the rest to bytes "
-        f"(updates, gathered rows, activations). The weights, moments and gradients of one model move {traffic / 1e6:.1f} MB in "
-        f"{steps:.0f} steps; at the {bandwidth / 1e12:.2f} TB/s that a plain in-place product reaches here, that alone allows "
-        f"{bandwidth / traffic:,.0f} models/s. One kernel that keeps a model on chip through all its steps would be the way to that floor."
+        f"What limits Network: of a chunk's time on the card {products:.0%} goes to small float32 "
+        "matrix products, the rest to bytes "
+        "(updates, gathered rows, activations). The weights, moments and gradients of one model "
+        f"move {traffic / 1e6:.1f} MB in "
+        f"{steps:.0f} steps; at the {bandwidth / 1e12:.2f} TB/s that a plain in-place product "
+        "reaches here, that alone allows "
+        f"{bandwidth / traffic:,.0f} models/s. One kernel that keeps a model on chip through all "
+        "its steps would be the way to that floor."
     )
 
 
 def lenet_on_cuda(folder):
     data = mnist(folder)
     coalitions, keys = jobs(500, 512)
-    options = {"epochs": 30, "batch_size": 32, "learning_rate": 1e-3, "score": "accuracy", "device": "cuda"}
-    one = rate(lambda: lean(data, coalitions[:2], 30, 32, lenet, 1e-3, "cuda", score_every_epoch=False), 2, 2)
+    options = {
+        "epochs": 30,
+        "batch_size": 32,
+        "learning_rate": 1e-3,
+        "metric": "accuracy",
+        "device": "cuda",
+    }
+    one = rate(
+        lambda: lean(data, coalitions[:2], 30, 32, lenet, 1e-3, "cuda", score_every_epoch=False),
+        2,
+        2,
+    )
     rows = [["one at a time on the GPU, lean loop", f"{one:,.2f}", "1.0", ""]]
-    for label, unfold in (("Module, grouped convolutions", False), ("Module, unfolded convolutions", True)):
+    for label, unfold in (
+        ("Module, grouped convolutions", False),
+        ("Module, unfolded convolutions", True),
+    ):
         torch.cuda.reset_peak_memory_stats()
         count = 128 if not unfold else 512
         game = db.games.Module(lenet, data, unfold=unfold, chunk=count, **options)
         game.train(coalitions[:count], keys[:count])
-        value = rate(lambda game=game, count=count: game.train(coalitions[:count], keys[:count]), count, 1)
-        rows.append([label, f"{value:,.1f}", f"{value / one:,.1f}", f"{torch.cuda.max_memory_allocated() / 2**30:.1f}"])
+        value = rate(
+            lambda game=game, count=count: game.train(coalitions[:count], keys[:count]), count, 1
+        )
+        rows.append(
+            [
+                label,
+                f"{value:,.1f}",
+                f"{value / one:,.1f}",
+                f"{torch.cuda.max_memory_allocated() / 2**30:.1f}",
+            ]
+        )
         print(rows[-1], flush=True)
-    return table(["LeNet, 500 MNIST rows, batch 32, 30 epochs", "models/s", "times one at a time", "GiB"], rows)
+    return table(
+        ["LeNet, 500 MNIST rows, batch 32, 30 epochs", "models/s", "times one at a time", "GiB"],
+        rows,
+    )
 
 
 def features_on_cuda(folder):
@@ -304,14 +420,17 @@ def features_on_cuda(folder):
         epochs=15,
         batch_size=128,
         learning_rate=1e-3,
-        score="accuracy",
+        metric="accuracy",
         device="cuda",
         tf32=True,
         chunk=2048,
     )
     game.train(coalitions, keys)
     value = rate(lambda: game.train(coalitions, keys), 2048, 2)
-    return f"MLP 512-256-2 on 2,000 image features (batch 128, 15 epochs, 2,000 validation rows scored once), TF32: {value:,.0f} models/s."
+    return (
+        "MLP 512-256-2 on 2,000 image features (batch 128, 15 epochs, 2,000 validation rows "
+        f"scored once), TF32: {value:,.0f} models/s."
+    )
 
 
 if __name__ == "__main__":

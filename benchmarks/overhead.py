@@ -1,7 +1,7 @@
 """What the loop itself costs: evaluations per second and peak memory with a utility that is free.
 
-Each figure is a process of its own. The baseline, pyDVL's MSR, runs in an environment of its own (`make bench` makes it),
-since it needs an older NumPy.
+Each figure is a process of its own. The baseline, pyDVL's MSR, runs in an environment of its own
+(`make bench` makes it), since it needs an older NumPy.
 """
 
 from __future__ import annotations
@@ -52,7 +52,9 @@ def measure(kind: str, n: int) -> dict[str, float]:
 
 def child(*arguments: str, python: str = sys.executable) -> dict[str, float]:
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
-    out = subprocess.run([python, *arguments], capture_output=True, text=True, check=True, env=environment).stdout
+    out = subprocess.run(
+        [python, *arguments], capture_output=True, text=True, check=True, env=environment
+    ).stdout
     answer: dict[str, float] = json.loads(out.splitlines()[-1])
     return answer
 
@@ -65,7 +67,9 @@ def main() -> None:
         ours = {kind: child(__file__, kind, str(n)) for kind in ("design", "memory", "file")}
         baseline = "not measured"
         if BASELINE.exists() and n <= 2_000:
-            rate = child(str(HERE / "baseline_pydvl.py"), str(n), "20", python=str(BASELINE))["rate"]
+            rate = child(str(HERE / "baseline_pydvl.py"), str(n), "20", python=str(BASELINE))[
+                "rate"
+            ]
             baseline = f"{rate:,.1f} (ours: {ours['file']['rate'] / rate:,.0f} times)"
         rates = [f"{ours[kind]['rate']:,.0f}" for kind in ("design", "memory", "file")]
         memory = f"{ours['file']['peak']:,.0f} ({ours['file']['grown']:+,.0f})"
@@ -80,8 +84,10 @@ def main() -> None:
         "pyDVL MSR samples/s",
     ]
     note = (
-        "`db.value` from the design to the finished MSR estimate, utility free, one core, one BLAS thread. "
-        "pyDVL 0.10: `BanzhafValuation` with `MSRSampler` and a utility that returns a constant, for 20 s."
+        "`db.value` from the design to the finished MSR estimate, utility free, one core, one "
+        "BLAS thread. "
+        "pyDVL 0.10: `BanzhafValuation` with `MSRSampler` and a utility that returns a constant, "
+        "for 20 s."
     )
     record("Overhead of the loop", f"{table(head, rows)}\n\n{note}")
 

@@ -1,4 +1,6 @@
-"""Where measurements go: one section of RESULTS.md for each benchmark, with date, hardware and command."""
+"""Where measurements go: one section of RESULTS.md for each benchmark, with date, hardware and
+command.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +11,8 @@ import re
 import sys
 from pathlib import Path
 
+from joblib import cpu_count
+
 RESULTS = Path(__file__).with_name("RESULTS.md")
 
 
@@ -17,7 +21,7 @@ def hardware() -> str:
     info = Path("/proc/cpuinfo")
     if info.exists() and (found := re.search(r"model name\s*:\s*(.+)", info.read_text())):
         cpu = found[1]
-    return f"{cpu}, {len(os.sched_getaffinity(0))} cores; Python {platform.python_version()}"
+    return f"{cpu}, {cpu_count()} cores; Python {platform.python_version()}"
 
 
 def table(head: list[str], rows: list[list[str]]) -> str:
@@ -31,7 +35,11 @@ def record(name: str, body: str) -> None:
     today = datetime.date.today().isoformat()
     section = f"## {name}\n\n{today}; {hardware()}; `{command}`\n\n{body}\n"
     print(section)
-    old = RESULTS.read_text() if RESULTS.exists() else "# Results\n\nWritten by the scripts beside this file; ratios come from one run.\n"
+    old = (
+        RESULTS.read_text()
+        if RESULTS.exists()
+        else "# Results\n\nWritten by the scripts beside this file; ratios come from one run.\n"
+    )
     parts = re.split(r"(?m)^(?=## )", old)
     kept = [part.rstrip() for part in parts if not part.startswith(f"## {name}\n")]
     RESULTS.write_text("\n\n".join([*kept, section]))

@@ -1,4 +1,6 @@
-"""The main job on real data: flip 10% of the labels of scikit-learn's breast cancer table, value its rows, look for the flipped ones."""
+"""The main job on real data: flip 10% of the labels of scikit-learn's breast cancer table, value
+its rows, look for the flipped ones.
+"""
 
 import subprocess
 import sys
@@ -15,7 +17,9 @@ train, out = FOLDER / "train.csv", FOLDER / "result"
 table = load_breast_cancer(as_frame=True).frame
 table["target"] = np.where(table["target"] == 0, "malignant", "benign")
 flipped = np.sort(np.random.default_rng(0).choice(len(table), len(table) // 10, replace=False))
-table.loc[flipped, "target"] = np.where(table.loc[flipped, "target"] == "malignant", "benign", "malignant")
+table.loc[flipped, "target"] = np.where(
+    table.loc[flipped, "target"] == "malignant", "benign", "malignant"
+)
 table.to_csv(train, index=False)
 print(f"{train}: {len(table)} patients; the labels of {len(flipped)} are flipped.\n")
 
@@ -24,10 +28,16 @@ print("$ databanzhaf", " ".join(command), flush=True)
 subprocess.run([sys.executable, "-m", "databanzhaf", *command], check=True)
 
 values = pd.read_csv(out / "values.csv")
-wrong = values["row"].isin(flipped)  # the others were held out to judge by
+wrong = values["row"].isin(flipped)  # the others were held out for validation
 lowest = values["rank"] <= wrong.sum()
 suspect = values["flag"] == "suspect"
 found, guessed = (wrong & lowest).sum(), wrong.mean() * lowest.sum()
-print(f"\n{wrong.sum()} of the {len(values)} valued rows have a flipped label. {found} of them are among the {lowest.sum()} lowest values;")
+print(
+    f"\n{wrong.sum()} of the {len(values)} valued rows have a flipped label. {found} of them are "
+    f"among the {lowest.sum()} lowest values;"
+)
 chance = wrong.mean() * suspect.sum()
-print(f"{(wrong & suspect).sum()} are among the {suspect.sum()} suspects. Guessing would find {guessed:.0f} and {chance:.0f}.")
+print(
+    f"{(wrong & suspect).sum()} are among the {suspect.sum()} suspects. Guessing would find "
+    f"{guessed:.0f} and {chance:.0f}."
+)

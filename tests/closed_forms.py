@@ -42,7 +42,8 @@ def glove(left=2, right=4):
     def function(coalitions):
         return np.minimum(coalitions[:, :left].sum(axis=1), coalitions[:, left:].sum(axis=1))
 
-    # A left glove helps when the others hold fewer left gloves than right ones, and the other way round.
+    # A left glove helps when the others hold fewer left gloves than right ones, and the other way
+    # round.
     def pivotal(own, other, weight):
         total = 0.0
         for a in range(own):
@@ -52,9 +53,17 @@ def glove(left=2, right=4):
         return total
 
     def values(weight):
-        return np.array([pivotal(left, right, weight)] * left + [pivotal(right, left, weight)] * right)
+        return np.array(
+            [pivotal(left, right, weight)] * left + [pivotal(right, left, weight)] * right
+        )
 
-    return ClosedForm("glove", n, function, values(lambda size: 2.0 ** (1 - n)), values(lambda size: 1 / (n * comb(n - 1, size))))
+    return ClosedForm(
+        "glove",
+        n,
+        function,
+        values(lambda size: 2.0 ** (1 - n)),
+        values(lambda size: 1 / (n * comb(n - 1, size))),
+    )
 
 
 def airport(costs=(1.0, 2.0, 2.0, 4.0, 7.0, 7.5)):
@@ -69,7 +78,8 @@ def airport(costs=(1.0, 2.0, 2.0, 4.0, 7.0, 7.5)):
     pieces = np.diff(np.append(0.0, cost))
     users = n - np.arange(n)
     shapley = np.cumsum(pieces / users)
-    # Player i pays for the piece k <= i unless another player that needs it is in: probability 2^-(users - 1).
+    # Player i pays for the piece k <= i unless another player that needs it is in: probability
+    # 2^-(users - 1).
     banzhaf = np.cumsum(pieces * 2.0 ** (1 - users))
     return ClosedForm("airport", n, function, banzhaf, shapley)
 
@@ -81,7 +91,9 @@ def additive(n=10):
 
 
 def voting(weights=(4, 3, 2, 1, 1, 1), quota=7):
-    """Weighted voting; the power indices by counting swings by total weight (generating functions)."""
+    """Weighted voting; the power indices by counting swings by total weight (generating
+    functions).
+    """
     w = np.array(weights)
     n = len(w)
 
@@ -111,6 +123,10 @@ def noisy_additive(n=10, noise=0.3):
     weights = np.linspace(-0.5, 1.0, n)
 
     def function(coalitions, keys):
-        return np.where(coalitions, weights, 0).sum(axis=1) + noise * ndtri(db.chance.uniform(keys, 1)[:, 0] + 2.0**-54)
+        return np.where(coalitions, weights, 0).sum(axis=1) + noise * ndtri(
+            db.chance.uniform(keys, 1)[:, 0] + 2.0**-54
+        )
 
-    return db.games.Function(n, function, stochastic=True, name=f"noisy additive {n} {noise}"), weights
+    return db.games.Function(
+        n, function, stochastic=True, name=f"noisy additive {n} {noise}"
+    ), weights

@@ -8,7 +8,8 @@ from hypothesis import settings
 settings.register_profile("fixed", derandomize=True, deadline=None)
 settings.load_profile("fixed")
 
-# A shell starts background jobs with Ctrl-C ignored, and what they start inherits that: tests that send it would wait in vain.
+# A shell starts background jobs with Ctrl-C ignored, and what they start inherits that: tests that
+# send it would wait in vain.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 

@@ -14,4 +14,6 @@ def invoke(*words):
 def table(n=60, **more):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n, 3))
-    return pd.DataFrame(X, columns=["a", "b", "c"]).assign(y=np.where(X[:, 0] > 0, "yes", "no"), **more)
+    return pd.DataFrame(X, columns=["a", "b", "c"]).assign(
+        y=np.where(X[:, 0] > 0, "yes", "no"), **more
+    )

@@ -45,7 +45,9 @@ def test_symmetric_players_get_the_same(utility, notion):
 def test_linearity(utility, notion, a, b, random):
     other = np.array([random.uniform(-1, 1) for _ in utility])
     combined = exact(a * utility + b * other, notion)
-    np.testing.assert_allclose(combined, a * exact(utility, notion) + b * exact(other, notion), atol=1e-8)
+    np.testing.assert_allclose(
+        combined, a * exact(utility, notion) + b * exact(other, notion), atol=1e-8
+    )
 
 
 @given(games)
@@ -80,7 +82,11 @@ def test_least_core_is_feasible_and_symmetric(utility):
     values = db.value(db.games.Table(utility), db.LeastCore(), estimator="exact").values
     assert values.sum() == pytest.approx(utility[-1], abs=1e-7)
     flipped = utility[[int(f"{position:0{n}b}"[::-1], 2) for position in range(2**n)]]
-    np.testing.assert_allclose(db.value(db.games.Table(flipped), db.LeastCore(), estimator="exact").values[::-1], values, atol=1e-5)
+    np.testing.assert_allclose(
+        db.value(db.games.Table(flipped), db.LeastCore(), estimator="exact").values[::-1],
+        values,
+        atol=1e-5,
+    )
 
 
 @pytest.mark.parametrize("n", [2, 5, 8])

@@ -12,7 +12,12 @@ X_val, y_val = np.ones((3, 2)), np.array([0, 1, 1])
 def test_kinds_of_tables_give_the_same_rows():
     rows = np.array([True, False, True, False, False, True])
     frame = pd.DataFrame(X, columns=["a", "b"], index=list("uvwxyz"))
-    for table, val in ((X, X_val), (X.tolist(), X_val.tolist()), (frame, frame.iloc[:3]), (sparse.coo_matrix(X), sparse.csr_matrix(X_val))):
+    for table, val in (
+        (X, X_val),
+        (X.tolist(), X_val.tolist()),
+        (frame, frame.iloc[:3]),
+        (sparse.coo_matrix(X), sparse.csr_matrix(X_val)),
+    ):
         data = db.Dataset(table, y, val, y_val)
         taken, labels = data.take(data.rows(rows))
         taken = taken.toarray() if sparse.issparse(taken) else np.asarray(taken)
@@ -24,7 +29,9 @@ def test_kinds_of_tables_give_the_same_rows():
 def test_the_users_index_is_kept():
     frame = pd.DataFrame(X, index=list("uvwxyz"))
     assert list(db.Dataset(frame, y, frame[:3], y_val).players) == list("uvwxyz")
-    assert list(db.Dataset(X, pd.Series(y, index=range(10, 16)), X_val, y_val).players) == list(range(10, 16))
+    assert list(db.Dataset(X, pd.Series(y, index=range(10, 16)), X_val, y_val).players) == list(
+        range(10, 16)
+    )
     assert db.Dataset(X, y, X_val, y_val).players is None
 
 
@@ -48,16 +55,30 @@ def test_the_fingerprint_sees_every_part():
     prints.add(db.Dataset(**{**base, "y": y.astype(str), "y_val": y_val.astype(str)}).fingerprint())
     frame = pd.DataFrame(X, columns=["a", "b"])
     prints.add(db.Dataset(**{**base, "X": frame, "X_val": frame[:3]}).fingerprint())
-    prints.add(db.Dataset(**{**base, "X": sparse.csr_matrix(X), "X_val": sparse.csr_matrix(X_val)}).fingerprint())
+    prints.add(
+        db.Dataset(
+            **{**base, "X": sparse.csr_matrix(X), "X_val": sparse.csr_matrix(X_val)}
+        ).fingerprint()
+    )
     assert len(prints) == 10
-    assert db.Dataset(**base).fingerprint() == db.Dataset(**{k: np.array(v) for k, v in base.items()}).fingerprint()
+    assert (
+        db.Dataset(**base).fingerprint()
+        == db.Dataset(**{k: np.array(v) for k, v in base.items()}).fingerprint()
+    )
 
 
 @pytest.mark.parametrize(
     ("change", "words"),
     [
         ({"y": y[:5]}, "`y`"),
-        ({"X": pd.DataFrame(X), "y": pd.Series(y[::-1], index=range(5, -1, -1)), "X_val": pd.DataFrame(X_val)}, "one order"),
+        (
+            {
+                "X": pd.DataFrame(X),
+                "y": pd.Series(y[::-1], index=range(5, -1, -1)),
+                "X_val": pd.DataFrame(X_val),
+            },
+            "one order",
+        ),
         ({"y_val": y}, "`y_val`"),
         ({"X": X[0]}, "`X`"),
         ({"X": X[:0], "y": y[:0]}, "`X`"),
@@ -68,7 +89,13 @@ def test_the_fingerprint_sees_every_part():
         ({"groups": np.array(["a", 1, "b", 2, "a", 3], dtype=object)}, "`groups`"),
         ({"y": np.array([0, 1, np.nan, 1, 1, 0])}, "row 2"),
         ({"y": np.array(["a", None, "b", "a", "a", "b"], dtype=object)}, "row 1"),
-        ({"X": pd.DataFrame(X, columns=["a", "b"]), "X_val": pd.DataFrame(X_val, columns=["b", "a"])}, "order"),
+        (
+            {
+                "X": pd.DataFrame(X, columns=["a", "b"]),
+                "X_val": pd.DataFrame(X_val, columns=["b", "a"]),
+            },
+            "order",
+        ),
     ],
 )
 def test_bad_input_gets_one_clear_sentence(change, words):

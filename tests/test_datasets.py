@@ -1,6 +1,7 @@
 import gzip
 import io
 import pickle
+import runpy
 import struct
 from pathlib import Path
 from urllib.error import URLError
@@ -11,11 +12,24 @@ from scipy import sparse
 from sklearn.utils import Bunch
 
 from databanzhaf import datasets
-from databanzhaf.datasets.make_suppliers import write
 from databanzhaf.errors import BackendUnavailable, InvalidInput
 
 REAL = Path(__file__).parents[2] / "shared" / "data"
-PAPER = ["mnist", "fmnist", "cifar10", "click", "fraud", "creditcard", "vehicle", "apsfail", "phoneme", "wind", "pol", "cpu", "2dplanes"]
+PAPER = [
+    "mnist",
+    "fmnist",
+    "cifar10",
+    "click",
+    "fraud",
+    "creditcard",
+    "vehicle",
+    "apsfail",
+    "phoneme",
+    "wind",
+    "pol",
+    "cpu",
+    "2dplanes",
+]
 
 
 @pytest.fixture(autouse=True)
@@ -42,11 +56,19 @@ def test_names():
 # The files that this project keeps: shapes and classes as their table says.
 
 
-@pytest.mark.skipif(not REAL.is_dir(), reason="the folder of real datasets is not beside this checkout")
+@pytest.mark.skipif(
+    not REAL.is_dir(), reason="the folder of real datasets is not beside this checkout"
+)
 @pytest.mark.parametrize(
     ("name", "shape", "counts", "test_shape", "test_counts"),
     [
-        ("mnist", (15000, 28, 28), [1500] * 10, (10000, 28, 28), [980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009]),
+        (
+            "mnist",
+            (15000, 28, 28),
+            [1500] * 10,
+            (10000, 28, 28),
+            [980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009],
+        ),
         ("fmnist", (15000, 28, 28), [1500] * 10, (10000, 28, 28), [1000] * 10),
         ("cifar10", (5000, 32, 32, 3), [500] * 10, (2000, 32, 32, 3), [200] * 10),
         ("cifar10_catdog_227px", (10000, 512), [5000, 5000], (2000, 512), [1000, 1000]),
@@ -65,7 +87,12 @@ def test_names():
 )
 def test_real_files(name, shape, counts, test_shape, test_counts):
     source = datasets.load(name.upper(), folder=REAL)
-    assert (source.name, source.X.shape, source.y.shape, source.y.dtype) == (name, shape, shape[:1], np.int64)
+    assert (source.name, source.X.shape, source.y.shape, source.y.dtype) == (
+        name,
+        shape,
+        shape[:1],
+        np.int64,
+    )
     assert np.bincount(source.y).tolist() == counts
     if test_shape is None:
         assert source.X_test is None
@@ -87,14 +114,22 @@ def test_the_folder_comes_first_and_then_the_environment(tmp_path, monkeypatch):
     here, there = tmp_path / "here", tmp_path / "there"
     for folder, n in ((here, 4), (there, 6)):
         folder.mkdir()
-        np.savez(folder / "wind.npz", X=np.zeros((n, 2), np.float32), y=np.arange(n) % 2, feature_names=np.array(["a", "b"]))
+        np.savez(
+            folder / "wind.npz",
+            X=np.zeros((n, 2), np.float32),
+            y=np.arange(n) % 2,
+            feature_names=np.array(["a", "b"]),
+        )
     monkeypatch.setenv("DATABANZHAF_DATA", str(there))
     assert len(datasets.load("wind").y) == 6
     source = datasets.load("wind", folder=str(here))
     assert source.feature_names == ("a", "b")
-    assert repr(source) == "Source(wind: 4 x 2 float32, 2 of class 0 and 2 of class 1, no test rows)"
+    assert (
+        repr(source) == "Source(wind: 4 x 2 float32, 2 of class 0 and 2 of class 1, no test rows)"
+    )
     assert source.origin == (
-        f"{here / 'wind.npz'}: 4 rows (2 of class 0 and 2 of class 1); the paper takes as many rows of each class of wind, OpenML 847."
+        f"{here / 'wind.npz'}: 4 rows (2 of class 0 and 2 of class 1); the paper takes as many "
+        "rows of each class of wind, OpenML 847."
     )
     assert len(datasets.load("suppliers").y) == 300
 
@@ -104,7 +139,12 @@ def test_cifar_files_by_either_name(tmp_path):
     np.savez(tmp_path / "cifar10.npz", X_test=images["X_train"], y_test=images["y_train"], **images)
     source = datasets.load("cifar10", folder=tmp_path)
     assert repr(source) == "Source(cifar10: 3 x 2 x 2 x 3 uint8, 3 classes, 3 test rows)"
-    np.savez(tmp_path / "cifar10_10class.npz", X_test=images["X_train"][:1], y_test=images["y_train"][:1], **images)
+    np.savez(
+        tmp_path / "cifar10_10class.npz",
+        X_test=images["X_train"][:1],
+        y_test=images["y_train"][:1],
+        **images,
+    )
     assert len(datasets.load("cifar10", folder=tmp_path).y_test) == 1
     with pytest.raises(InvalidInput, match=r"cifar10_catdog_squeezenet_32px\.npz") as error:
         datasets.load("cifar10_catdog_32px")
@@ -153,8 +193,18 @@ def test_no_archive_at_all(tmp_path):
     broken = bytearray(archive.getvalue())
     broken[100:140] = bytes(40)
     unknown = bytearray(archive.getvalue())
-    unknown[archive.getvalue().index(b"PK\x01\x02") + 10] = 99  # a method of compression that Python does not have
-    for content in (bytes(unknown), b"", b"text", array.getvalue(), archive.getvalue()[:200], bytes(broken), pickle.dumps({"X": 1})):
+    unknown[archive.getvalue().index(b"PK\x01\x02") + 10] = (
+        99  # a method of compression that Python does not have
+    )
+    for content in (
+        bytes(unknown),
+        b"",
+        b"text",
+        array.getvalue(),
+        archive.getvalue()[:200],
+        bytes(broken),
+        pickle.dumps({"X": 1}),
+    ):
         (tmp_path / "pol.npz").write_bytes(content)
         with pytest.raises(InvalidInput, match=r"np\.savez_compressed") as error:
             datasets.load("pol", folder=tmp_path)
@@ -173,7 +223,9 @@ def openml(monkeypatch):
 
         def fetch(**options):
             calls.append(options)
-            return Bunch(data=data, target=target, feature_names=[f"f{j}" for j in range(data.shape[1])])
+            return Bunch(
+                data=data, target=target, feature_names=[f"f{j}" for j in range(data.shape[1])]
+            )
 
         monkeypatch.setattr("sklearn.datasets.fetch_openml", fetch)
         return calls
@@ -214,9 +266,17 @@ def test_openml_numbers(openml, name, number):
         (np.array([0.0, 1.0, 0.0, 1.0]), [0, 1, 0, 1], "label 1 for class 1.0"),
         (np.array(["-1", "1", "1", "-1"], dtype=object), [0, 1, 1, 0], "label 1 for class 1"),
         (np.array(["10", "9", "9", "10"], dtype=object), [1, 0, 0, 1], "label 1 for class 10"),
-        (np.array(["pos", "neg", "neg", "neg"], dtype=object), [1, 0, 0, 0], "label 1 for class pos"),
+        (
+            np.array(["pos", "neg", "neg", "neg"], dtype=object),
+            [1, 0, 0, 0],
+            "label 1 for class pos",
+        ),
         (np.array([True, False, True, True]), [1, 0, 1, 1], "label 1 for class True"),
-        (np.array(["1", "2", "3", "1"], dtype=object), [1, 0, 0, 1], "label 1 for class 1 of 3 classes"),
+        (
+            np.array(["1", "2", "3", "1"], dtype=object),
+            [1, 0, 0, 1],
+            "label 1 for class 1 of 3 classes",
+        ),
         (np.array([0, 1, 2, 2]), [0, 1, 0, 0], "label 1 for class 1 of 3 classes"),
     ],
 )
@@ -246,14 +306,22 @@ def test_labels_that_cannot(openml, target, match):
 
 
 def test_missing_values_become_the_column_median(openml):
-    openml(np.array([[1.0, np.nan, 4.0], [2.0, np.nan, 5.0], [np.nan, np.nan, 6.0], [9.0, np.nan, 7.0]]), np.array([0, 1, 0, 1]))
+    openml(
+        np.array(
+            [[1.0, np.nan, 4.0], [2.0, np.nan, 5.0], [np.nan, np.nan, 6.0], [9.0, np.nan, 7.0]]
+        ),
+        np.array([0, 1, 0, 1]),
+    )
     source = datasets.load("apsfail")
     assert source.X.tolist() == [[1, 0, 4], [2, 0, 5], [2, 0, 6], [9, 0, 7]]
     assert "5 missing values replaced by the column median" in source.origin
 
 
 def test_text_columns_become_numbers(openml):
-    table = np.array([["2", "red", 1.5], ["10", "blue", 2.5], [None, np.nan, np.nan], ["4", "red", 3.5]], dtype=object)
+    table = np.array(
+        [["2", "red", 1.5], ["10", "blue", 2.5], [None, np.nan, np.nan], ["4", "red", 3.5]],
+        dtype=object,
+    )
     openml(table, np.array(["0", "1", "0", "1"], dtype=object))
     source = datasets.load("creditcard")
     assert source.X.tolist() == [[2, 1, 1.5], [10, 0, 2.5], [4, 1, 2.5], [4, 1, 3.5]]
@@ -265,7 +333,10 @@ def test_sparse_tables_become_dense(openml):
     assert np.array_equal(datasets.load("vehicle").X, np.eye(3))
 
 
-@pytest.mark.parametrize("cause", [URLError("no route"), TimeoutError("slow"), ValueError("md5"), AttributeError("no target")])
+@pytest.mark.parametrize(
+    "cause",
+    [URLError("no route"), TimeoutError("slow"), ValueError("md5"), AttributeError("no target")],
+)
 def test_openml_out_of_reach(monkeypatch, cause):
     def fail(**_):
         raise cause
@@ -282,7 +353,11 @@ def test_openml_out_of_reach(monkeypatch, cause):
 
 
 def idx(array):
-    return bytes((0, 0, 8, array.ndim)) + struct.pack(f">{array.ndim}I", *array.shape) + array.tobytes()
+    return (
+        bytes((0, 0, 8, array.ndim))
+        + struct.pack(f">{array.ndim}I", *array.shape)
+        + array.tobytes()
+    )
 
 
 def write_idx(folder, packed):
@@ -290,7 +365,10 @@ def write_idx(folder, packed):
     rng, arrays = np.random.default_rng(0), []
     for part, n in (("train", 5), ("t10k", 3)):
         images, labels = rng.integers(0, 256, (n, 4, 6), np.uint8), rng.integers(0, 10, n, np.uint8)
-        for file, array in ((f"{part}-images-idx3-ubyte", images), (f"{part}-labels-idx1-ubyte", labels)):
+        for file, array in (
+            (f"{part}-images-idx3-ubyte", images),
+            (f"{part}-labels-idx1-ubyte", labels),
+        ):
             content = idx(array)
             (folder / (file + packed)).write_bytes(gzip.compress(content) if packed else content)
         arrays += [images, labels]
@@ -302,7 +380,9 @@ def write_idx(folder, packed):
 def test_idx_files(tmp_path, name, folder, packed):
     arrays = write_idx(tmp_path / "cache" / folder / "raw", packed)
     source = datasets.load(name)
-    for got, expected in zip((source.X, source.y, source.X_test, source.y_test), arrays, strict=True):
+    for got, expected in zip(
+        (source.X, source.y, source.X_test, source.y_test), arrays, strict=True
+    ):
         assert np.array_equal(got, expected)
     assert (source.X.dtype, source.y.dtype) == (np.uint8, np.int64)
     assert source.X.flags.writeable
@@ -344,7 +424,10 @@ def test_malformed_gzip(tmp_path):
         sentence(error)
 
 
-@pytest.mark.parametrize(("name", "kind", "file"), [("mnist", "MNIST", "train-images"), ("cifar10", "CIFAR10", "data_batch_3")])
+@pytest.mark.parametrize(
+    ("name", "kind", "file"),
+    [("mnist", "MNIST", "train-images"), ("cifar10", "CIFAR10", "data_batch_3")],
+)
 def test_image_files_that_are_absent(tmp_path, name, kind, file):
     with pytest.raises(BackendUnavailable, match=file) as error:
         datasets.load(name)
@@ -369,11 +452,43 @@ def python_2_batch(rows, labels, *, shape=None, code=b"u1", keys=(b"labels", b"d
         return b"J" + struct.pack("<i", value)
 
     content, shape = rows.tobytes(), shape or rows.shape
-    dtype = b"cnumpy\ndtype\n" + text(code) + b"K\0K\1\x87R(K\3" + text(b"|") + b"NNN" + number(-1) + number(-1) + b"K\0tb"
-    state = b"(K\1(" + b"".join(map(number, shape)) + b"t" + dtype + b"\x89T" + struct.pack("<i", len(content)) + content + b"tb"
-    array = b"cnumpy.core.multiarray\n_reconstruct\ncnumpy\nndarray\nK\0\x85" + text(b"b") + b"\x87R" + state
+    dtype = (
+        b"cnumpy\ndtype\n"
+        + text(code)
+        + b"K\0K\1\x87R(K\3"
+        + text(b"|")
+        + b"NNN"
+        + number(-1)
+        + number(-1)
+        + b"K\0tb"
+    )
+    state = (
+        b"(K\1("
+        + b"".join(map(number, shape))
+        + b"t"
+        + dtype
+        + b"\x89T"
+        + struct.pack("<i", len(content))
+        + content
+        + b"tb"
+    )
+    array = (
+        b"cnumpy.core.multiarray\n_reconstruct\ncnumpy\nndarray\nK\0\x85"
+        + text(b"b")
+        + b"\x87R"
+        + state
+    )
     listed = b"](" + b"".join(map(number, labels)) + b"e"
-    return b"\x80\2}(" + text(b"batch_label") + text(b"batch") + text(keys[0]) + listed + text(keys[1]) + array + b"u."
+    return (
+        b"\x80\2}("
+        + text(b"batch_label")
+        + text(b"batch")
+        + text(keys[0])
+        + listed
+        + text(keys[1])
+        + array
+        + b"u."
+    )
 
 
 def write_cifar(folder):
@@ -402,7 +517,9 @@ def test_cifar_batches_saved_again_by_python_3(tmp_path):
     folder = tmp_path / "cache" / "cifar-10-batches-py"
     images, _ = write_cifar(folder)
     rows = images[5].transpose(0, 3, 1, 2).reshape(2, 3072)
-    (folder / "test_batch").write_bytes(pickle.dumps({b"data": rows, b"labels": [3, 4]}, protocol=4))
+    (folder / "test_batch").write_bytes(
+        pickle.dumps({b"data": rows, b"labels": [3, 4]}, protocol=4)
+    )
     assert np.array_equal(datasets.load("cifar10").X_test, images[5])
 
 
@@ -470,7 +587,9 @@ def test_suppliers():
     assert source.X.shape == (300, 6)
     assert list(source.X.columns) == list(source.feature_names)
     assert source.X["id"].is_unique
-    assert source.X.isna().any().to_dict() == dict(zip(source.feature_names, [False, True, True, True, False, False], strict=True))
+    assert source.X.isna().any().to_dict() == dict(
+        zip(source.feature_names, [False, True, True, True, False, False], strict=True)
+    )
     assert source.X["city"].nunique() == 6
     assert sorted(set(source.X["supplier"])) == ["ann", "bob", "cy", "dee", "eve", "fay"]
     assert source.y.dtype.kind == "U"
@@ -480,19 +599,28 @@ def test_suppliers():
 
 
 def test_half_of_eves_labels_are_flipped():
-    flipped, by_eve = datasets.flipped_suppliers(), np.flatnonzero(datasets.load("suppliers").X["supplier"] == "eve")
+    flipped, by_eve = (
+        datasets.flipped_suppliers(),
+        np.flatnonzero(datasets.load("suppliers").X["supplier"] == "eve"),
+    )
     assert flipped.dtype == np.int64
     assert set(flipped) <= set(by_eve)
     assert 0.4 < len(flipped) / len(by_eve) < 0.6
 
 
 def test_the_script_writes_the_same_file(tmp_path):
-    write(tmp_path / "suppliers.csv")
+    maker = runpy.run_path(str(Path(__file__).parents[1] / "examples" / "make_suppliers.py"))
+    maker["write"](tmp_path / "suppliers.csv")
+    assert np.array_equal(np.flatnonzero(maker["draw"]()["flipped"]), datasets.flipped_suppliers())
     assert (tmp_path / "suppliers.csv").read_bytes() == datasets.path("suppliers").read_bytes()
 
 
 def test_path_is_for_suppliers_only():
-    assert datasets.path("SUPPLIERS").read_text().startswith("id,age,income,city,channel,supplier,bought\n")
+    assert (
+        datasets.path("SUPPLIERS")
+        .read_text()
+        .startswith("id,age,income,city,channel,supplier,bought\n")
+    )
     for name in ("mnist", None):
         with pytest.raises(InvalidInput, match="'suppliers'"):
             datasets.path(name)
@@ -515,4 +643,6 @@ def test_logistic_regression_learns_suppliers():
     folds = RepeatedStratifiedKFold(n_splits=5, n_repeats=2, random_state=0)
     right = np.setdiff1d(np.arange(300), datasets.flipped_suppliers())
     assert 0.75 < cross_val_score(model, source.X, source.y, cv=folds).mean() < 0.82
-    assert 0.80 < cross_val_score(model, source.X.iloc[right], source.y[right], cv=folds).mean() < 0.90
+    assert (
+        0.80 < cross_val_score(model, source.X.iloc[right], source.y[right], cv=folds).mean() < 0.90
+    )

@@ -1,4 +1,6 @@
-"""The code in README and docs runs, as written and in order, and its numbers are those that were measured."""
+"""The code in README and docs runs, as written and in order, and its numbers are those that were
+measured.
+"""
 
 import re
 import shlex
@@ -9,7 +11,11 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PAGES = [path for path in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))] if "```python" in path.read_text()]
+PAGES = [
+    path
+    for path in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    if "```python" in path.read_text()
+]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -26,23 +32,42 @@ def test_code_on_the_page_runs(page, tmp_path, monkeypatch, capsys):
 def test_shell_commands_of_the_readme_run(tmp_path):
     """Every `databanzhaf ...` line, in order, in an empty folder."""
     blocks = re.findall(r"```sh\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.DOTALL)
-    commands = [line for block in blocks for line in block.splitlines() if line.startswith("databanzhaf ")]
+    commands = [
+        line for block in blocks for line in block.splitlines() if line.startswith("databanzhaf ")
+    ]
     assert len(commands) >= 8
     for command in commands:
         words = shlex.split(command, comments=True)[1:]
-        done = subprocess.run([sys.executable, "-m", "databanzhaf", *words], cwd=tmp_path, capture_output=True, text=True)
+        done = subprocess.run(
+            [sys.executable, "-m", "databanzhaf", *words],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+        )
         assert done.returncode == 0, f"{command}: {done.stderr}"
 
 
 def test_the_site_builds_without_a_warning_and_asks_nobody(tmp_path):
     pytest.importorskip("sphinx")
-    command = [sys.executable, "-m", "sphinx", "-q", "-W", "-b", "html", str(ROOT / "docs"), str(tmp_path)]
+    command = [
+        sys.executable,
+        "-m",
+        "sphinx",
+        "-q",
+        "-W",
+        "-b",
+        "html",
+        str(ROOT / "docs"),
+        str(tmp_path),
+    ]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     pages = list(tmp_path.glob("*.html"))
     assert len(pages) >= 10
     for page in pages:
-        assert not re.search(r"<(script|link|img)[^>]+(src|href)=\"(https?:)?//", page.read_text()), page.name
+        assert not re.search(
+            r"<(script|link|img)[^>]+(src|href)=\"(https?:)?//", page.read_text()
+        ), page.name
 
 
 def test_figures_in_the_readme_stand_in_the_results():

@@ -57,7 +57,21 @@ def test_equal_things_have_equal_text():
 
 
 def test_arrays_and_containers_are_told_apart():
-    things = [np.arange(3), np.arange(3.0), np.arange(4), [0, 1, 2], {"a": 1}, {"a": 2}, {1, 2}, "1", 1, 1.0, True, None, int]
+    things = [
+        np.arange(3),
+        np.arange(3.0),
+        np.arange(4),
+        [0, 1, 2],
+        {"a": 1},
+        {"a": 2},
+        {1, 2},
+        "1",
+        1,
+        1.0,
+        True,
+        None,
+        int,
+    ]
     assert len({describe(thing) for thing in things}) == len(things)
 
 

@@ -30,7 +30,9 @@ def test_what_is_a_class(labels, classes):
     assert is_classification(labels) is classes
 
 
-@pytest.mark.parametrize("metric", ["probability", "accuracy", "f1", "log_loss", "auc", "balanced_accuracy"])
+@pytest.mark.parametrize(
+    "metric", ["probability", "accuracy", "f1", "log_loss", "auc", "balanced_accuracy"]
+)
 @pytest.mark.parametrize("model", ["mlp", "logistic", "forest", "knn"])
 def test_metrics_of_classes(model, metric):
     game = make_game(model, DATA, classifies=True, metric=metric)
@@ -75,8 +77,12 @@ def test_factories_from_a_module_of_the_users_own(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     assert make_game("my_models_here:ready", DATA, classifies=True).estimator.C == 2
     assert make_game("my_models_here:make", DATA, classifies=True).estimator.C == 3
-    assert make_game("sklearn.linear_model:LogisticRegression", DATA, classifies=True).estimator.C == 1
-    first, second = (make_game("my_models_here:net", DATA, classifies=True, device="cpu") for _ in range(2))
+    assert (
+        make_game("sklearn.linear_model:LogisticRegression", DATA, classifies=True).estimator.C == 1
+    )
+    first, second = (
+        make_game("my_models_here:net", DATA, classifies=True, device="cpu") for _ in range(2)
+    )
     assert isinstance(first, db.games.Module)
     assert first.fingerprint() == second.fingerprint()
     for model in ("my_models_here:absent", "no_such_module_here:x", ":"):

@@ -14,12 +14,20 @@ def test_runs(path, tmp_path):
     nbformat = pytest.importorskip("nbformat")
     client = pytest.importorskip("nbclient")
     book = nbformat.read(path, as_version=4)
-    client.NotebookClient(book, timeout=300, kernel_name="python3", resources={"metadata": {"path": str(tmp_path)}}).execute()
+    client.NotebookClient(
+        book, timeout=300, kernel_name="python3", resources={"metadata": {"path": str(tmp_path)}}
+    ).execute()
     code = [cell for cell in book.cells if cell.cell_type == "code"]
     assert any(cell.outputs for cell in code)
     assert not any(output.output_type == "error" for cell in code for output in cell.outputs)
 
 
 def test_there_is_one_for_each_use():
-    uses = ["mislabeled-rows", "torch-module-on-images", "value-suppliers", "weight-a-training", "your-own-game"]
+    uses = [
+        "mislabeled-rows",
+        "torch-module-on-images",
+        "value-suppliers",
+        "weight-a-training",
+        "your-own-game",
+    ]
     assert [path.stem for path in NOTEBOOKS] == uses

@@ -40,14 +40,22 @@ def test_log_weights_equal_the_definitions(n):
         db.WeightedBanzhaf(0.3): [n * 0.3 ** (j - 1) * 0.7 ** (n - j) for j in k],
         db.Shapley(): [1 / comb(n - 1, j - 1) for j in k],
         db.Beta(16, 1): [n * beta_function(j, n - j + 16) / beta_function(16, 1) for j in k],
-        db.Beta(2.5, 0.5): [n * beta_function(j - 0.5, n - j + 2.5) / beta_function(2.5, 0.5) for j in k],
+        db.Beta(2.5, 0.5): [
+            n * beta_function(j - 0.5, n - j + 2.5) / beta_function(2.5, 0.5) for j in k
+        ],
         db.LeaveOneOut(): [0.0] * (n - 1) + [n],
     }
     for notion, expected in definitions.items():
         np.testing.assert_allclose(np.exp(notion.log_weights(n)), expected, rtol=1e-9)
         # The definition's own constraint: sum C(n-1, k-1) w(k) = n.
-        assert sum(comb(n - 1, j - 1) * w for j, w in zip(k, expected, strict=True)) == pytest.approx(n)
-        np.testing.assert_allclose(notion.weights(n), [comb(n - 1, j - 1) * w / n for j, w in zip(k, expected, strict=True)], rtol=1e-9)
+        assert sum(
+            comb(n - 1, j - 1) * w for j, w in zip(k, expected, strict=True)
+        ) == pytest.approx(n)
+        np.testing.assert_allclose(
+            notion.weights(n),
+            [comb(n - 1, j - 1) * w / n for j, w in zip(k, expected, strict=True)],
+            rtol=1e-9,
+        )
 
 
 @pytest.mark.parametrize("n", [10, 1000, 100_000])
@@ -55,11 +63,20 @@ def test_size_laws_are_the_known_distributions(n):
     from scipy import stats
 
     sizes = np.arange(n)
-    np.testing.assert_allclose(db.Banzhaf().weights(n), stats.binom.pmf(sizes, n - 1, 0.5), rtol=1e-7, atol=1e-300)
-    np.testing.assert_allclose(db.WeightedBanzhaf(0.1).weights(n), stats.binom.pmf(sizes, n - 1, 0.1), rtol=1e-7, atol=1e-300)
+    np.testing.assert_allclose(
+        db.Banzhaf().weights(n), stats.binom.pmf(sizes, n - 1, 0.5), rtol=1e-7, atol=1e-300
+    )
+    np.testing.assert_allclose(
+        db.WeightedBanzhaf(0.1).weights(n),
+        stats.binom.pmf(sizes, n - 1, 0.1),
+        rtol=1e-7,
+        atol=1e-300,
+    )
     np.testing.assert_allclose(db.Shapley().weights(n), np.full(n, 1 / n), rtol=1e-9)
     # Beta(alpha, beta) mixes coins of bias Beta(beta, alpha).
-    np.testing.assert_allclose(db.Beta(16, 1).weights(n), stats.betabinom.pmf(sizes, n - 1, 1, 16), rtol=1e-6, atol=1e-300)
+    np.testing.assert_allclose(
+        db.Beta(16, 1).weights(n), stats.betabinom.pmf(sizes, n - 1, 1, 16), rtol=1e-6, atol=1e-300
+    )
 
 
 def test_beta_16_1_leans_on_small_coalitions():
@@ -75,7 +92,9 @@ def test_beta_1_1_is_shapley():
 
 
 def test_your_own_weights_need_no_normalisation():
-    np.testing.assert_allclose(db.Semivalue(lambda n: np.full(n, 123.0)).weights(50), db.Banzhaf().weights(50), rtol=1e-9)
+    np.testing.assert_allclose(
+        db.Semivalue(lambda n: np.full(n, 123.0)).weights(50), db.Banzhaf().weights(50), rtol=1e-9
+    )
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 import databanzhaf as db
+from databanzhaf.diagnostics import history
+from databanzhaf.ledger import read_evaluations
 
 mpl.use("agg")
 WORTH = np.linspace(-1, 1, 30)
@@ -15,7 +17,12 @@ WORTH = np.linspace(-1, 1, 30)
 @pytest.fixture
 def run():
     ledger = db.Ledger()
-    game = db.games.Function(30, lambda c, keys: c @ WORTH + db.chance.uniform(keys, 1)[:, 0], stochastic=True, name="thirty")
+    game = db.games.Function(
+        30,
+        lambda c, keys: c @ WORTH + db.chance.uniform(keys, 1)[:, 0],
+        stochastic=True,
+        name="thirty",
+    )
     return db.value(game, budget=600, ledger=ledger), ledger
 
 
@@ -40,11 +47,23 @@ def test_all_values_are_drawn_in_order(run):
 def test_the_lowest_are_named_with_their_intervals(run):
     estimate, _ = run
     ax = estimate.plot_intervals(count=7)
-    assert [label.get_text() for label in ax.get_yticklabels()] == [str(player) for player in estimate.ranking()[:7]]
+    assert [label.get_text() for label in ax.get_yticklabels()] == [
+        str(player) for player in estimate.ranking()[:7]
+    ]
     np.testing.assert_allclose(ax.get_lines()[0].get_xdata(), np.sort(estimate.values)[:7])
 
 
-@pytest.mark.parametrize("notion", [db.Banzhaf(), db.Shapley(), db.Beta(4, 1), db.WeightedBanzhaf(0.3)], ids=lambda notion: notion.name)
+@pytest.mark.parametrize(
+    "notion",
+    [
+        db.Banzhaf(),
+        db.Shapley(),
+        db.Beta(4, 1),
+        db.WeightedBanzhaf(0.3),
+        db.Semivalue(lambda n: -np.arange(n) / n, name="mine"),
+    ],
+    ids=lambda notion: notion.name,
+)
 def test_convergence_is_that_of_the_checkpoints(notion):
     ledger = db.Ledger()
     game = db.games.Function(30, lambda c: c @ WORTH, name="thirty")
@@ -52,22 +71,31 @@ def test_convergence_is_that_of_the_checkpoints(notion):
     ax = estimate.plot_convergence(ledger)
     counts = ax.get_lines()[0].get_xdata()
     assert counts[-1] == estimate.n_evaluations
-    last = db.run.history(ledger, notion.name)[-1]
+    last = history(read_evaluations(ledger), estimate)[-1]
     assert np.array_equal(last.estimate.values, estimate.values)
     np.testing.assert_equal(ax.get_lines()[0].get_ydata()[-1], last.stability)
 
 
 def test_what_is_unknown_is_drawn_without_intervals():
-    estimate = db.value(db.games.Function(5, lambda c: c.sum(axis=1), name="five"), db.LeastCore(), estimator="least_core", budget=30)
+    estimate = db.value(
+        db.games.Function(5, lambda c: c.sum(axis=1), name="five"),
+        db.LeastCore(),
+        estimator="least_core",
+        budget=30,
+    )
     estimate.plot_values()
     estimate.plot_intervals()
     assert "unknown" in estimate._repr_html_()
     with pytest.raises(db.InvalidInput, match="two checkpoints"):
-        estimate.plot_convergence(db.Evaluations(db.designs.Exhaustive(2), [0, 1, 2, 3], np.zeros((4, 1))))
+        db.value(db.games.Table([0, 0, 0, 1])).plot_convergence(
+            db.Evaluations(db.designs.Exhaustive(2), [0, 1, 2, 3], np.zeros((4, 1)))
+        )
 
 
 def test_the_small_table_is_escaped_and_says_who_is_suspect():
-    data = db.Dataset(np.eye(12), [0, 1] * 6, np.eye(12), [0, 1] * 6, groups=[f"<b>{i}</b>" for i in range(12)])
+    data = db.Dataset(
+        np.eye(12), [0, 1] * 6, np.eye(12), [0, 1] * 6, groups=[f"<b>{i}</b>" for i in range(12)]
+    )
     estimate = db.value(db.games.Network(data, (), epochs=2), budget=300)
     html = estimate._repr_html_()
     assert "&lt;b&gt;" in html

@@ -38,12 +38,23 @@ def test_equal_values_are_put_in_order_by_chance_anew_in_each_run():
     values = np.array([[0, 1, 1, 1, 2], [1, 0, 1, 3, 3]])
     for side, sign in (("bottom", 1), ("top", -1)):
         for k in (1, 2, 3, 4, 5):
-            # Brute force: all orders of five rows decide among equals in one run, and all in the other.
-            picked = [[set(np.lexsort((luck, sign * run))[:k].tolist()) for luck in permutations(range(5))] for run in values]
+            # Brute force: all orders of five rows decide among equals in one run, and all in the
+            # other.
+            picked = [
+                [
+                    set(np.lexsort((luck, sign * run))[:k].tolist())
+                    for luck in permutations(range(5))
+                ]
+                for run in values
+            ]
             expected = np.mean([len(a & b) for a in picked[0] for b in picked[1]]) / k
             assert ranking.consistent(values, k, side) == pytest.approx(expected)
-    assert ranking.consistent(np.zeros((5, 1000)), 0.1) == pytest.approx(0.1**4)  # all equal: nobody is told apart
-    np.testing.assert_allclose(ranking.among_lowest([0.1 + 0.2, 0.3, 0.0], 2), [0.5, 0.5, 1])  # equal but for rounding
+    assert ranking.consistent(np.zeros((5, 1000)), 0.1) == pytest.approx(
+        0.1**4
+    )  # all equal: nobody is told apart
+    np.testing.assert_allclose(
+        ranking.among_lowest([0.1 + 0.2, 0.3, 0.0], 2), [0.5, 0.5, 1]
+    )  # equal but for rounding
     np.testing.assert_array_equal(ranking.among_lowest([-np.inf, np.inf, 0, 5], 2), [1, 0, 1, 0])
 
 

@@ -28,11 +28,11 @@ from tests import closed_forms
 )
 def test_auto_takes_the_papers_best(notion, n, budget, chosen):
     game = db.games.Function(n, lambda c: c.mean(axis=1), name="mean")
-    assert db.value(game, notion, budget=budget).estimator == chosen
+    assert db.value(game, notion, budget=budget).estimator.name == chosen
 
 
 def test_the_default_notion_is_banzhaf():
-    assert db.value(db.games.Table([0, 0, 0, 1])).notion == "banzhaf"
+    assert db.value(db.games.Table([0, 0, 0, 1])).notion.name == "banzhaf"
 
 
 def test_budget_counts_coalitions():
@@ -59,7 +59,15 @@ def test_batch_size_and_workers_leave_the_ledger_identical(tmp_path, monkeypatch
 
     def table(name, evaluator=None):
         with db.Ledger(tmp_path / name) as ledger:
-            estimate = db.value(game, notion, estimator=estimator, budget=400, repeats=2, ledger=ledger, evaluator=evaluator)
+            estimate = db.value(
+                game,
+                notion,
+                estimator=estimator,
+                budget=400,
+                repeats=2,
+                ledger=ledger,
+                evaluator=evaluator,
+            )
             return ledger.utilities(), estimate.values, estimate.std_errors
 
     plain = table("plain.db")
@@ -74,7 +82,9 @@ def test_batch_size_and_workers_leave_the_ledger_identical(tmp_path, monkeypatch
 @pytest.mark.parametrize("repeats", [1, 2])
 @pytest.mark.parametrize("largest", [3, 10, 1000])
 def test_calls_are_cut_at_multiples_of_the_call_size(monkeypatch, largest, repeats):
-    """One block of indices and one repeat per call, whatever the batch: rounding that depends on the batch stays the same."""
+    """One block of indices and one repeat per call, whatever the batch: rounding that depends on
+    the batch stays the same.
+    """
     calls = []
 
     def spy(coalitions, keys):
@@ -82,7 +92,12 @@ def test_calls_are_cut_at_multiples_of_the_call_size(monkeypatch, largest, repea
         return np.zeros(len(keys))
 
     monkeypatch.setattr(loop, "LARGEST_BATCH", largest)
-    db.value(db.games.Function(20, spy, stochastic=True, name="spy", call_size=4), budget=30, repeats=repeats, seed=8)
+    db.value(
+        db.games.Function(20, spy, stochastic=True, name="spy", call_size=4),
+        budget=30,
+        repeats=repeats,
+        seed=8,
+    )
     blocks = [
         db.chance.keys(8, db.chance.TRAINING, np.arange(low, min(low + 4, 30)), repeat).tolist()
         for low in range(0, 30, 4)
@@ -120,7 +135,12 @@ def test_repeats_are_independent_and_per_repeat_values_are_kept():
 
 
 def test_frame_interval_ranking_and_repr():
-    game = db.games.Function(5, lambda c: c @ np.array([0.3, -1.0, 0.3, 2.0, 0.0]), name="sum", players=["ann", "bob", "cy", "dee", "eve"])
+    game = db.games.Function(
+        5,
+        lambda c: c @ np.array([0.3, -1.0, 0.3, 2.0, 0.0]),
+        name="sum",
+        players=["ann", "bob", "cy", "dee", "eve"],
+    )
     estimate = db.value(game, estimator="reuse", budget=500)
     frame = estimate.to_frame()
     assert list(frame.columns) == ["player", "value", "std_error", "ci_low", "ci_high", "rank"]
@@ -165,8 +185,16 @@ def test_progress_can_be_shown(capsys, until):
 def test_a_watcher_sees_every_batch_and_changes_nothing(until):
     game, _ = closed_forms.noisy_additive()
     seen = []
-    watched = db.value(game, estimator="reuse", budget=3000, until=until, progress=lambda *standing: seen.append(standing))
-    assert np.array_equal(watched.values, db.value(game, estimator="reuse", budget=3000, until=until).values)
+    watched = db.value(
+        game,
+        estimator="reuse",
+        budget=3000,
+        until=until,
+        progress=lambda *standing: seen.append(standing),
+    )
+    assert np.array_equal(
+        watched.values, db.value(game, estimator="reuse", budget=3000, until=until).values
+    )
     assert seen[0][:2] == (0, 3000)
     assert seen[-1][:2] == (3000, 3000)
     for checkpoint in seen[-1][2]:
@@ -231,7 +259,7 @@ DATA = db.Dataset([[0.0], [1.0]], [0, 1], [[0.5]], [1])
         (lambda: db.ranking.spearman(["a"], ["b"]), "numbers"),
         (lambda: db.Evaluations(db.designs.Exhaustive(1), [5], [[0.0]]), "indices"),
         (lambda: db.games.Learner(LogisticRegression(), DATA, f1_score), "make_scorer"),
-        (lambda: db.games.Learner(LogisticRegression(), DATA, 3), "scoring"),
+        (lambda: db.games.Learner(LogisticRegression(), DATA, 3), "metric"),
         (lambda: db.value([0, 1]), "game"),
         (lambda: db.value(GAME, db.Shapley(), estimator="permutation", budget=2), "budget=3"),
         (lambda: db.value(GAME, estimator="marginal", budget=1), "budget=2"),
@@ -250,8 +278,14 @@ DATA = db.Dataset([[0.0], [1.0]], [0, 1], [[0.5]], [1])
         (lambda: db.value(GAME, ledger=db.Ledger(keep="outcomes")), "keep"),
         (lambda: db.evaluators.Processes(0), "n_jobs"),
         (lambda: db.Evaluations(db.designs.Coin(2, 0), np.arange(3), np.zeros(3)), "shape"),
-        (lambda: db.Evaluations(db.designs.Coin(2, 0), np.array([1, 0]), np.zeros((2, 1))), "increase"),
-        (lambda: db.Evaluations(db.designs.Coin(2, 0), np.arange(1), np.full((1, 1), np.nan)), "finite"),
+        (
+            lambda: db.Evaluations(db.designs.Coin(2, 0), np.array([1, 0]), np.zeros((2, 1))),
+            "increase",
+        ),
+        (
+            lambda: db.Evaluations(db.designs.Coin(2, 0), np.arange(1), np.full((1, 1), np.nan)),
+            "finite",
+        ),
     ],
 )
 def test_bad_input_gets_one_clear_sentence(call, words):
@@ -264,7 +298,9 @@ def test_bad_input_gets_one_clear_sentence(call, words):
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 def test_a_utility_that_is_no_number_names_its_evaluation_and_keeps_the_others(tmp_path, bad):
     def broken(coalitions):
-        return np.where(coalitions[:, 0] & coalitions[:, 1] & coalitions[:, 2], bad, coalitions.mean(axis=1))
+        return np.where(
+            coalitions[:, 0] & coalitions[:, 1] & coalitions[:, 2], bad, coalitions.mean(axis=1)
+        )
 
     game = db.games.Function(40, broken, name="broken")
     with pytest.raises(db.EvaluationFailed) as error:

@@ -39,8 +39,12 @@ def test_the_papers_three_margins(n):
 
 @pytest.mark.parametrize("n", [1000, 100_000])
 def test_margins_and_lipschitz_at_size(n):
-    assert theory.safety_margin(db.Banzhaf(), n, log=True) == pytest.approx((n / 2 - 1) * log(2), rel=1e-9)
-    assert theory.lipschitz(db.Banzhaf(), n, log=True) == pytest.approx((1 - n / 2) * log(2), rel=1e-9)
+    assert theory.safety_margin(db.Banzhaf(), n, log=True) == pytest.approx(
+        (n / 2 - 1) * log(2), rel=1e-9
+    )
+    assert theory.lipschitz(db.Banzhaf(), n, log=True) == pytest.approx(
+        (1 - n / 2) * log(2), rel=1e-9
+    )
     # The Shapley sum's first terms: 1 + 1/(n-2) + 2/((n-2)(n-3)) and their mirror images.
     ends = 2 * (1 + 1 / (n - 2) + 2 / ((n - 2) * (n - 3)) + 6 / ((n - 2) * (n - 3) * (n - 4)))
     assert theory.safety_margin(db.Shapley(), n) == pytest.approx((n - 1) / sqrt(ends), rel=1e-8)
@@ -61,7 +65,9 @@ def test_beyond_float64_is_said_not_rounded():
 @pytest.mark.parametrize("notion", SEMIVALUES, ids=lambda notion: notion.name)
 @pytest.mark.parametrize("n", [2, 3, 5, 8])
 def test_margin_equals_a_search_over_all_distinguishable_utilities(notion, n):
-    """min over U with Delta_k(U) >= tau of D(U) / |a| is a linear program over 2^n unknowns: solve it."""
+    """min over U with Delta_k(U) >= tau of D(U) / |a| is a linear program over 2^n unknowns: solve
+    it.
+    """
     from scipy.optimize import linprog
 
     tau, table = 0.7, coalitions(n)
@@ -69,11 +75,16 @@ def test_margin_equals_a_search_over_all_distinguishable_utilities(notion, n):
     for i, j in pairs:
         a = pair_vector(notion, n, i, j)
         apart = table[:, i].astype(int) - table[:, j]
-        averages = np.array([apart * (table.sum(axis=1) == k) / comb(n - 2, k - 1) for k in range(1, n)])
+        averages = np.array(
+            [apart * (table.sum(axis=1) == k) / comb(n - 2, k - 1) for k in range(1, n)]
+        )
         found = linprog(a, A_ub=-averages, b_ub=np.full(n - 1, -tau), bounds=(None, None))
         assert found.status == 0
-        # The lemma's proof drops a factor 2 from |a|^2 (see the docstring), so the search finds margin / sqrt(2).
-        assert found.fun / np.linalg.norm(a) == pytest.approx(theory.safety_margin(notion, n, tau) / sqrt(2), rel=1e-7)
+        # The lemma's proof drops a factor 2 from |a|^2 (see the docstring), so the search finds
+        # margin / sqrt(2).
+        assert found.fun / np.linalg.norm(a) == pytest.approx(
+            theory.safety_margin(notion, n, tau) / sqrt(2), rel=1e-7
+        )
 
 
 @pytest.mark.parametrize("notion", SEMIVALUES, ids=lambda notion: notion.name)
@@ -82,7 +93,9 @@ def test_margin_equals_the_lemma_summed_term_by_term(notion, n):
     w = weights(notion, n)
     top = sum(comb(n - 2, k) * (w[k] + w[k + 1]) for k in range(n - 1))
     bottom = sum(comb(n - 2, k) * (w[k] + w[k + 1]) ** 2 for k in range(n - 1))
-    assert theory.safety_margin(notion, n, 0.7) == pytest.approx(0.7 * top / sqrt(bottom), rel=1e-10)
+    assert theory.safety_margin(notion, n, 0.7) == pytest.approx(
+        0.7 * top / sqrt(bottom), rel=1e-10
+    )
 
 
 def test_no_smaller_noise_flips_a_distinguishable_pair(rng):
@@ -105,8 +118,12 @@ def test_worst_perturbation_flips_the_pair_at_the_margin(notion, n):
     table = coalitions(n)
     apart = table[:, 0].astype(int) - table[:, 1]
     for k in range(1, n):
-        assert (utility * apart)[table.sum(axis=1) == k].sum() / comb(n - 2, k - 1) == pytest.approx(tau)
-    assert np.linalg.norm(perturbed - utility) == pytest.approx(theory.safety_margin(notion, n, tau), rel=1e-12)
+        assert (utility * apart)[table.sum(axis=1) == k].sum() / comb(
+            n - 2, k - 1
+        ) == pytest.approx(tau)
+    assert np.linalg.norm(perturbed - utility) == pytest.approx(
+        theory.safety_margin(notion, n, tau), rel=1e-12
+    )
     before = db.value(db.games.Table(utility), notion, estimator="exact").values
     after = db.value(db.games.Table(perturbed), notion, estimator="exact").values
     assert before[0] - before[1] > 1e-3
@@ -140,15 +157,29 @@ def test_banzhaf_beats_a_thousand_random_semivalues(n, rng):
 def test_sample_counts_have_the_proofs_constants():
     n, epsilon, delta = 200, 0.05, 0.01
     m = theory.samples_needed(n, epsilon, delta)
-    assert 5 * n * np.exp(-m * epsilon**2 / 32) <= delta < 5 * n * np.exp(-(m - 1) * epsilon**2 / 32)
+    assert (
+        5 * n * np.exp(-m * epsilon**2 / 32) <= delta < 5 * n * np.exp(-(m - 1) * epsilon**2 / 32)
+    )
     m = theory.samples_needed(n, epsilon, delta, norm="l2")
-    assert 5 * n * np.exp(-m * epsilon**2 / (32 * n)) <= delta < 5 * n * np.exp(-(m - 1) * epsilon**2 / (32 * n))
+    assert (
+        5 * n * np.exp(-m * epsilon**2 / (32 * n))
+        <= delta
+        < 5 * n * np.exp(-(m - 1) * epsilon**2 / (32 * n))
+    )
     m = theory.samples_needed(n, epsilon, delta, noisy=True)
-    assert 10 * n * np.exp(-m * epsilon**2 / 128) <= delta < 10 * n * np.exp(-(m - 1) * epsilon**2 / 128)
+    assert (
+        10 * n * np.exp(-m * epsilon**2 / 128)
+        <= delta
+        < 10 * n * np.exp(-(m - 1) * epsilon**2 / 128)
+    )
     m = theory.samples_needed(n, epsilon, delta, estimator="marginal")
     pairs = m // (2 * n)
     assert m == 2 * n * pairs
-    assert 2 * n * np.exp(-pairs * epsilon**2 / 2) <= delta < 2 * n * np.exp(-(pairs - 1) * epsilon**2 / 2)
+    assert (
+        2 * n * np.exp(-pairs * epsilon**2 / 2)
+        <= delta
+        < 2 * n * np.exp(-(pairs - 1) * epsilon**2 / 2)
+    )
     assert theory.lower_bound(0.02, 0.1) == pytest.approx(0.8 / 0.04)
 
 
@@ -175,7 +206,10 @@ def test_error_bound_inverts_samples_needed(norm, estimator):
     assert theory.error_bound(50, m, 0.05, norm, estimator) <= 0.1 * (1 + 1e-12)
     if estimator == "reuse":
         for count in range(1, 200):
-            assert theory.samples_needed(50, theory.error_bound(50, count, 0.05, norm), 0.05, norm) == count
+            assert (
+                theory.samples_needed(50, theory.error_bound(50, count, 0.05, norm), 0.05, norm)
+                == count
+            )
 
 
 def test_noise_floor():

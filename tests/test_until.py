@@ -6,6 +6,7 @@ import pytest
 
 import databanzhaf as db
 from databanzhaf import loop, until
+from databanzhaf.evaluations import checkpoint_marks
 from databanzhaf.until import Progress
 from tests import closed_forms
 
@@ -32,23 +33,29 @@ def test_precise_stops_when_every_error_is_small():
     estimate = db.value(game, estimator="reuse", budget=100_000, until=db.until.precise(0.05))
     assert estimate.n_evaluations < 100_000
     assert estimate.std_errors.max() <= 0.05
-    marks = loop.checkpoints(db.designs.Coin(10, 0), 100_000)
+    marks = checkpoint_marks(db.designs.Coin(10, 0), 100_000)
     before = marks[marks.index(estimate.n_evaluations) - 1]
     assert db.value(game, estimator="reuse", budget=before).std_errors.max() > 0.05
 
 
 def test_ranking_stable_stops_when_the_ranking_settles():
     game, weights = closed_forms.noisy_additive(n=40, noise=1.0)
-    estimate = db.value(game, estimator="reuse", budget=100_000, until=db.until.ranking_stable(0.95))
+    estimate = db.value(
+        game, estimator="reuse", budget=100_000, until=db.until.ranking_stable(0.95)
+    )
     assert 100 < estimate.n_evaluations < 50_000
     assert db.ranking.spearman(estimate.values, weights) > 0.95
-    longer = db.value(game, estimator="reuse", budget=100_000, until=db.until.ranking_stable(0.99, patience=4))
+    longer = db.value(
+        game, estimator="reuse", budget=100_000, until=db.until.ranking_stable(0.99, patience=4)
+    )
     assert longer.n_evaluations > estimate.n_evaluations
 
 
 def test_pure_noise_is_not_taken_for_a_stable_ranking():
     game, _ = closed_forms.noisy_additive(n=30, noise=1.0)
-    flat = db.games.Function(30, lambda c, keys: game.function(c & False, keys), stochastic=True, name="flat")
+    flat = db.games.Function(
+        30, lambda c, keys: game.function(c & False, keys), stochastic=True, name="flat"
+    )
     estimate = db.value(flat, budget=20_000, until=db.until.ranking_stable(0.8))
     assert estimate.n_evaluations == 20_000
 
@@ -59,7 +66,9 @@ def test_deadline_stops_between_checkpoints():
         return coalitions.mean(axis=1)
 
     start = time.perf_counter()
-    estimate = db.value(db.games.Function(30, slow, name="slow"), budget=100_000, until=db.until.deadline(0.3))
+    estimate = db.value(
+        db.games.Function(30, slow, name="slow"), budget=100_000, until=db.until.deadline(0.3)
+    )
     assert time.perf_counter() - start < 10
     assert 0 < estimate.n_evaluations < 5000
 
@@ -82,11 +91,11 @@ def test_stopping_does_not_depend_on_batches_or_on_resuming(tmp_path, monkeypatc
 
 
 def test_checkpoints_are_whole_permutations():
-    marks = loop.checkpoints(db.designs.Permutation(29, 0), 3000)
+    marks = checkpoint_marks(db.designs.Permutation(29, 0), 3000)
     assert all(mark % 30 == 0 for mark in marks)
     assert marks == sorted(set(marks))
     assert marks[-1] == 3000
-    assert loop.checkpoints(db.designs.Permutation(29, 0), 300_000)[: len(marks) - 1] == marks[:-1]
+    assert checkpoint_marks(db.designs.Permutation(29, 0), 300_000)[: len(marks) - 1] == marks[:-1]
 
 
 @pytest.mark.parametrize(

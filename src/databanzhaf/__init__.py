@@ -2,7 +2,18 @@
 
 from typing import TYPE_CHECKING, Any
 
-from databanzhaf import applications, chance, datasets, designs, estimators, evaluators, games, ranking, theory, until
+from databanzhaf import (
+    applications,
+    chance,
+    datasets,
+    designs,
+    estimators,
+    evaluators,
+    games,
+    ranking,
+    theory,
+    until,
+)
 from databanzhaf._version import __version__
 from databanzhaf.data import Dataset
 from databanzhaf.errors import (
@@ -16,10 +27,19 @@ from databanzhaf.errors import (
     LedgerFailed,
     LedgerMismatch,
 )
+from databanzhaf.estimate import Estimate
+from databanzhaf.evaluations import Evaluations
 from databanzhaf.ledger import Ledger
-from databanzhaf.notions import Banzhaf, Beta, LeastCore, LeaveOneOut, Semivalue, Shapley, WeightedBanzhaf
+from databanzhaf.notions import (
+    Banzhaf,
+    Beta,
+    LeastCore,
+    LeaveOneOut,
+    Semivalue,
+    Shapley,
+    WeightedBanzhaf,
+)
 from databanzhaf.run import estimate, value
-from databanzhaf.types import Estimate, Evaluations
 
 if TYPE_CHECKING:
     from databanzhaf.valuator import DataBanzhaf
@@ -63,7 +83,9 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """DataBanzhaf needs scikit-learn, which takes longer to import than all the rest: it comes when it is asked for."""
+    """DataBanzhaf needs scikit-learn, which takes longer to import than all the rest: it comes when
+    it is asked for.
+    """
     if name == "DataBanzhaf":
         from databanzhaf.valuator import DataBanzhaf
 

@@ -1,13 +1,14 @@
 r"""The sole source of randomness: (seed, stream, index, repeat) → key → words.
 
-Everything is one operation on 64-bit integers, written so that NumPy, Numba and torch give the same bits
-(multiplication modulo 2^64, exclusive or, logical shift):
+Everything is one operation on 64-bit integers, written so that NumPy, Numba and torch give the same
+bits (multiplication modulo 2^64, exclusive or, logical shift):
 
 .. math:: \mathrm{fold}(k, a) = \mathrm{mix}(k \oplus \mathrm{mix}(a + \gamma)),
 
-where mix is the finaliser of SplitMix64 (Steele, Lea & Flood 2014, variant 13 of Stafford) and γ is 2^64 divided by the golden
-ratio. Folding a seed, a stream, an index and a repeat gives a key; folding a counter into a key gives a word.
-Counters are mixed before they meet the key, so two keys never walk through the same sequence at an offset.
+where mix is the finaliser of SplitMix64 (Steele, Lea & Flood 2014, variant 13 of Stafford) and γ is
+2^64 divided by the golden ratio. Folding a seed, a stream, an index and a repeat gives a key;
+folding a counter into a key gives a word. Counters are mixed before they meet the key, so two keys
+never walk through the same sequence at an offset.
 """
 
 from __future__ import annotations
@@ -17,9 +18,10 @@ from typing import Final
 import numpy as np
 
 from databanzhaf.errors import InvalidInput, short
-from databanzhaf.types import BoolArray, FloatArray, IntArray, KeyArray
+from databanzhaf.protocols import BoolArray, FloatArray, IntArray, KeyArray
 
-# Streams: what the numbers are for. The noise that judges an estimate (curves) is not the noise that made it.
+# Streams: what the numbers are for. The noise that judges an estimate (curves) is not the noise
+# that made it.
 DESIGN: Final = 1
 TRAINING: Final = 2
 CURVE_ORDERS: Final = 3
@@ -55,7 +57,11 @@ def fold(keys: KeyArray, numbers: KeyArray) -> KeyArray:
 def check_seed(seed: int) -> int:
     """Return `seed` if it is a whole number that fits in 64 bits."""
     if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or not 0 <= seed < 2**64:
-        raise InvalidInput(f"`seed` must be a whole number from 0 to 2**64 - 1; got {short(seed)}. Try seed=0.")
+        raise InvalidInput(
+            "`seed` must be a whole number from 0 to 2**64 - 1",
+            got=short(seed),
+            remedy="Try seed=0.",
+        )
     return int(seed)
 
 
@@ -71,7 +77,8 @@ def words(key_array: KeyArray, count: int, start: int = 0) -> KeyArray:
     """Words `start` to `start + count - 1` of each key, uint64 (m, count)."""
     counters = mix(np.arange(start, start + count, dtype=np.uint64) + GOLDEN)
     out = np.empty((len(key_array), count), np.uint64)
-    # Rows go through in slices that stay in cache: 1.5 times as fast as one pass over 200,000 rows of 50 words.
+    # Rows go through in slices that stay in cache: 1.5 times as fast as one pass over 200,000 rows
+    # of 50 words.
     step = max(1, _ROW_BYTES // max(1, count * 8))
     scratch = np.empty((step, count), np.uint64)
     for low in range(0, len(out), step):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import mmap
 from functools import cached_property
 from typing import Any
 
@@ -11,11 +10,15 @@ import numpy as np
 
 from databanzhaf.errors import BackendUnavailable, InvalidInput
 from databanzhaf.fingerprint import describe
-from databanzhaf.types import BoolArray, IntArray, Labels
+from databanzhaf.protocols import BoolArray, IntArray, Labels
 
 
 class Dataset:
-    """Training rows to value and validation rows to judge by.
+    """Training rows to value, and validation rows that judge them.
+
+    The dataset keeps copies of its own, so that neither you nor a model can change the rows of a
+    run that has begun. Its arrays cannot be written to. Other kinds of data frames (polars,
+    pyarrow) are converted to pandas.
 
     Parameters
     ----------
@@ -26,10 +29,8 @@ class Dataset:
     groups : array (rows,), optional
         Then the players are the groups, in sorted order, not the rows.
 
-    The dataset keeps copies of its own that cannot be written to, so that neither you nor a model can change the rows of a
-    run that has begun. Other kinds of data frames (polars, pyarrow) are converted to pandas.
-
-    >>> data = Dataset([[0.0], [1.0], [2.0]], ["a", "b", "b"], [[0.5]], ["a"], groups=["x", "x", "y"])
+    >>> rows, labels, groups = [[0.0], [1.0], [2.0]], ["a", "b", "b"], ["x", "x", "y"]
+    >>> data = Dataset(rows, labels, [[0.5]], ["a"], groups=groups)
     >>> data.n_players, data.players
     (2, ['x', 'y'])
     """
@@ -37,27 +38,39 @@ class Dataset:
     def __init__(self, X: Any, y: Any, X_val: Any, y_val: Any, groups: Any = None) -> None:
         X, X_val = as_pandas(X), as_pandas(X_val)
         self.X, self.X_val = _rows("X", X), _rows("X_val", X_val)
-        self.y, self.y_val = _labels("y", y, self.X.shape[0]), _labels("y_val", y_val, self.X_val.shape[0])
+        self.y, self.y_val = (
+            _labels("y", y, self.X.shape[0]),
+            _labels("y_val", y_val, self.X_val.shape[0]),
+        )
         if self.X.shape[1:] != self.X_val.shape[1:]:
             raise InvalidInput(
-                f"`X` and `X_val` must have the same columns; got shapes {self.X.shape} and {self.X_val.shape}. "
-                "Select the same columns from both."
+                "`X` and `X_val` must have the same columns",
+                got=f"shapes {self.X.shape} and {self.X_val.shape}",
+                remedy="Select the same columns from both.",
             )
         if (self.y.dtype.kind in "US") != (self.y_val.dtype.kind in "US"):
             raise InvalidInput(
-                f"`y` and `y_val` must be labels of one kind; got {self.y[:3].tolist()} and {self.y_val[:3].tolist()}. "
-                "Encode both the same way."
+                "`y` and `y_val` must be labels of one kind",
+                got=f"{self.y[:3].tolist()} and {self.y_val[:3].tolist()}",
+                remedy="Encode both the same way.",
             )
-        if _is_frame(self.X) and _is_frame(self.X_val) and list(self.X.columns) != list(self.X_val.columns):
+        if (
+            _is_frame(self.X)
+            and _is_frame(self.X_val)
+            and list(self.X.columns) != list(self.X_val.columns)
+        ):
             raise InvalidInput(
-                f"`X` and `X_val` must have the same columns in one order; got {list(self.X.columns)[:6]} and "
-                f"{list(self.X_val.columns)[:6]}. Reorder with X_val[X.columns]."
+                "`X` and `X_val` must have the same columns in one order",
+                got=f"{list(self.X.columns)[:6]} and {list(self.X_val.columns)[:6]}",
+                remedy="Reorder with X_val[X.columns].",
             )
         check_one_order(X, y)
         check_one_order(X_val, y_val, ("X_val", "y_val"))
         check_one_order(X if _has_index(X) else y, groups, ("X", "groups"))
         self._group_of_row: IntArray | None = None
-        self.players: Labels | None = X.index if _is_frame(X) else y.index if _has_index(y) else None
+        self.players: Labels | None = (
+            X.index if _is_frame(X) else y.index if _has_index(y) else None
+        )
         if groups is not None:
             self.players, self._group_of_row = _factorise(groups, self.X.shape[0])
 
@@ -67,7 +80,9 @@ class Dataset:
 
     @property
     def n_players(self) -> int:
-        return self.n_rows if self._group_of_row is None or self.players is None else len(self.players)
+        return (
+            self.n_rows if self._group_of_row is None or self.players is None else len(self.players)
+        )
 
     def rows(self, coalition: BoolArray) -> IntArray:
         """The training rows that a coalition owns, in their order."""
@@ -84,10 +99,15 @@ class Dataset:
 
     def fingerprint(self) -> str:
         """A digest of everything the dataset holds."""
-        return self._fingerprint
+        # Arrays cannot be written to; a data frame can, whoever holds it.
+        writable = _is_frame(self.X) or _is_frame(self.X_val)
+        return self._digest() if writable else self._fingerprint
 
     @cached_property
     def _fingerprint(self) -> str:
+        return self._digest()
+
+    def _digest(self) -> str:
         digest = hashlib.sha256()
         for part in (self.X, self.y, self.X_val, self.y_val, self._group_of_row):
             _feed(digest, part)
@@ -96,52 +116,50 @@ class Dataset:
     def __repr__(self) -> str:
         players = "" if self._group_of_row is None else f", {self.n_players} groups"
         columns = " x ".join(map(str, self.X.shape[1:])) or "1 text"
-        return f"Dataset({self.n_rows} rows x {columns} columns{players}, {len(self.y_val)} validation rows)"
+        return (
+            f"Dataset({self.n_rows} rows x {columns} columns{players}, {len(self.y_val)} "
+            "validation rows)"
+        )
 
 
 def check_one_order(X: Any, other: Any, names: tuple[str, str] = ("X", "y")) -> None:
     if _has_index(X) and _has_index(other) and _shuffled(X.index, other.index):
         raise InvalidInput(
-            f"`{names[0]}` and `{names[1]}` must have their rows in one order; got the same index in another. "
-            f"Align with {names[1]}.loc[{names[0]}.index]."
+            f"`{names[0]}` and `{names[1]}` must have their rows in one order",
+            got="the same index in another",
+            remedy=f"Align with {names[1]}.loc[{names[0]}.index].",
         )
 
 
 def as_pandas(table: Any) -> Any:
-    """Another package's data frame (polars, pyarrow) as that of pandas; everything else as it is."""
+    """Another package's data frame (polars, pyarrow) as that of pandas; everything else
+    as it is.
+    """
     if _is_frame(table) or not hasattr(table, "to_pandas"):
         return table
     try:
         return table.to_pandas()
     except ImportError as error:
-        raise BackendUnavailable.missing(f"a {type(table).__module__.split('.')[0]} table needs", "pyarrow", "parquet") from error
+        raise BackendUnavailable.missing(
+            f"a {type(table).__module__.split('.')[0]} table needs", "pyarrow", "parquet"
+        ) from error
 
 
 def check_unmasked(name: str, array: Any) -> None:
     """NumPy drops a mask without a word, and what it hides would count."""
-    if np.ma.is_masked(array):
+    rows = array if isinstance(array, (list, tuple)) else ()
+    if np.ma.is_masked(array) or any(np.ma.is_masked(row) for row in rows):
         raise InvalidInput(
-            f"`{name}` must have no masked entries; got {int(np.ma.getmaskarray(array).sum())}. "
-            f"Fill them first, for example with {name}.filled(np.nan)."
+            f"`{name}` must have no masked entries",
+            remedy="Fill them first, for example with np.ma.filled(rows, np.nan).",
         )
 
 
 def _frozen(array: Any) -> Any:
-    """The array itself if nobody can write to it, else a copy that nobody can write to."""
-    if not _writeable(array):
-        return array
+    """A copy that cannot be written to."""
     array = np.array(array)
     array.setflags(write=False)
     return array
-
-
-def _writeable(array: Any) -> bool:
-    """Whether the array, or one that it is a view of, can be written to."""
-    while isinstance(array, np.ndarray):
-        if array.flags.writeable:
-            return True
-        array = array.base
-    return array is not None and not isinstance(array, (bytes, mmap.mmap))
 
 
 def _is_frame(table: Any) -> bool:
@@ -153,8 +171,15 @@ def _has_index(column: Any) -> bool:
 
 
 def _shuffled(first: Any, second: Any) -> bool:
-    """Whether two indices hold the same labels in another order. Other labels mean that rows belong by position."""
-    return len(first) == len(second) and not first.equals(second) and bool(first.is_unique) and set(first) == set(second)
+    """Whether two indices hold the same labels in another order. Other labels mean that rows belong
+    by position.
+    """
+    return (
+        len(first) == len(second)
+        and not first.equals(second)
+        and bool(first.is_unique)
+        and set(first) == set(second)
+    )
 
 
 def _is_sparse(table: Any) -> bool:
@@ -172,29 +197,44 @@ def _rows(name: str, table: Any) -> Any:
         _check_cells(name, table)
     else:
         if isinstance(table, dict):
-            raise InvalidInput(f"`{name}` must be a table, rows by columns; got a dict. Pass pandas.DataFrame({name}).")
+            raise InvalidInput(
+                f"`{name}` must be a table, rows by columns",
+                got="a dict",
+                remedy=f"Pass pandas.DataFrame({name}).",
+            )
         try:
             table = _frozen(np.asarray(table))
         except ValueError as error:
-            raise InvalidInput(f"`{name}` must be a table whose rows have one length; got {error}. Pad or drop the ragged rows.") from error
+            raise InvalidInput(
+                f"`{name}` must be a table whose rows have one length",
+                got=f"{error}",
+                remedy="Pad or drop the ragged rows.",
+            ) from error
     texts = table.ndim == 1 and table.dtype.kind in "UO"
     if (table.ndim < 2 and not texts) or table.shape[0] == 0:
         raise InvalidInput(
-            f"`{name}` must be a table of one row or more, rows by columns (or a list of texts); got shape {tuple(table.shape)}. "
-            "Reshape a single column with X.reshape(-1, 1)."
+            f"`{name}` must be a table of one row or more, rows by columns (or a list of texts)",
+            got=f"shape {tuple(table.shape)}",
+            remedy="Reshape a single column with X.reshape(-1, 1).",
         )
     return table
 
 
 def _check_cells(name: str, table: Any) -> None:
-    """A cell is one number, text or date: a list or an array in it has no digest, and no model takes it."""
+    """A cell is one number, text or date: a list or an array in it has no digest, and no model
+    takes it.
+    """
     for place, kind in enumerate(table.dtypes):
         cells = table.iloc[:, place] if kind.kind == "O" else ()
-        bad = next((cell for cell in cells if isinstance(cell, (list, dict, set, np.ndarray))), None)
+        bad = next(
+            (cell for cell in cells if isinstance(cell, (list, dict, set, np.ndarray))), None
+        )
         if bad is not None:
             raise InvalidInput(
-                f"each cell of `{name}` must be one number, text or date; column `{table.columns[place]}` holds a "
-                f"{type(bad).__name__}. Give its parts columns of their own."
+                f"each cell of `{name}` must be one number, text or date; column "
+                f"`{table.columns[place]}` holds a "
+                f"{type(bad).__name__}",
+                remedy="Give its parts columns of their own.",
             )
 
 
@@ -205,13 +245,19 @@ def _labels(name: str, labels: Any, n_rows: int) -> Any:
         column = column[:, 0]
     if column.shape != (n_rows,):
         raise InvalidInput(
-            f"`{name}` must have one label per row, shape ({n_rows},); got {column.shape}. Check that rows and labels match."
+            f"`{name}` must have one label per row, shape ({n_rows},)",
+            got=f"{column.shape}",
+            remedy="Check that rows and labels match.",
         )
     if column.dtype.kind == "O" and all(isinstance(label, str) for label in column):
         column = column.astype(str)
     if _missing(column).any():
         where = np.flatnonzero(_missing(column))
-        raise InvalidInput(f"`{name}` must have no missing label; got {len(where)}, the first in row {where[0]}. Drop or fill those rows.")
+        raise InvalidInput(
+            f"`{name}` must have no missing label",
+            got=f"{len(where)}, the first in row {where[0]}",
+            remedy="Drop or fill those rows.",
+        )
     return _frozen(column)
 
 
@@ -228,14 +274,24 @@ def _factorise(groups: Any, n_rows: int) -> tuple[Labels, IntArray]:
     column = np.asarray(groups)
     if column.shape != (n_rows,):
         raise InvalidInput(
-            f"`groups` must have one entry per training row, shape ({n_rows},); got {column.shape}. Pass the group of each row."
+            f"`groups` must have one entry per training row, shape ({n_rows},)",
+            got=f"{column.shape}",
+            remedy="Pass the group of each row.",
         )
     if _missing(column).any():
-        raise InvalidInput("`groups` must name a group for every row; got missing entries. Fill them, for example with 'unknown'.")
+        raise InvalidInput(
+            "`groups` must name a group for every row",
+            got="missing entries",
+            remedy="Fill them, for example with 'unknown'.",
+        )
     try:
         names, which = np.unique(column, return_inverse=True)
     except TypeError as error:
-        raise InvalidInput("`groups` must be all numbers or all strings; got a mixture. Convert with groups.astype(str).") from error
+        raise InvalidInput(
+            "`groups` must be all numbers or all strings",
+            got="a mixture",
+            remedy="Convert with groups.astype(str).",
+        ) from error
     return names.tolist(), _frozen(which.astype(np.int64))
 
 
@@ -245,14 +301,22 @@ def _feed(digest: Any, part: Any) -> None:
     elif _is_frame(part):
         import pandas as pd
 
-        digest.update(repr([(str(name), repr(kind)) for name, kind in part.dtypes.items()]).encode())
+        digest.update(
+            repr([(str(name), repr(kind)) for name, kind in part.dtypes.items()]).encode()
+        )
         digest.update(pd.util.hash_pandas_object(part, index=False).to_numpy().tobytes())
+        for kind in part.dtypes:  # the text of a long list of categories is cut
+            if "..." in repr(kind) and hasattr(kind, "categories"):
+                digest.update(repr(kind.categories.tolist()).encode())
     elif _is_sparse(part):
         for piece in (np.array(part.shape), part.data, part.indices, part.indptr):
             _feed(digest, piece)
     elif part.dtype.kind == "O":
-        # The text of an array inside is cut short, and that of an object may be its address; `describe` sees what they hold.
-        plain = all(cell is None or isinstance(cell, (str, int, float, np.generic)) for cell in part.flat)
+        # The text of an array inside is cut short, and that of an object may be its address;
+        # `describe` sees what they hold.
+        plain = all(
+            cell is None or isinstance(cell, (str, int, float, np.generic)) for cell in part.flat
+        )
         digest.update((repr if plain else describe)(part.tolist()).encode())
     else:
         digest.update(f"{part.dtype.str}{part.shape}".encode())

@@ -2,14 +2,46 @@
 
 from __future__ import annotations
 
-from typing import Self
+import copy
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+# Lines of a difference that are shown; the error holds all.
+_MOST_DIFFERENCES = 6
+
 
 class DatabanzhafError(Exception):
-    """Base of every error that this library raises on purpose."""
+    """Base of every error that this library raises on purpose: one sentence or two, made of three
+    parts.
+
+    Attributes
+    ----------
+    rule : str
+        What must hold, or what failed.
+    got : str
+        What came instead; "" where the rule says it.
+    remedy : str
+        What to do.
+
+    >>> str(InvalidInput("`budget` must be a whole number", got="'many'", remedy="Try 2000."))
+    "`budget` must be a whole number; got 'many'. Try 2000."
+    """
+
+    def __init__(self, rule: str, got: str = "", remedy: str = "") -> None:
+        self.rule, self.got, self.remedy = rule, got, remedy
+        super().__init__(rule, got, remedy)
+
+    def __str__(self) -> str:
+        statement = self.rule + (f"; got {self.got}" if self.got else "")
+        return f"{statement}. {self.remedy}" if self.remedy else f"{statement}."
+
+    def with_remedy(self, remedy: str) -> Self:
+        """The same error for a room further out, where something else can be done about it."""
+        other = copy.copy(self)
+        other.remedy = remedy
+        return other
 
 
 class DatabanzhafWarning(UserWarning):
@@ -25,7 +57,28 @@ class DesignMismatch(DatabanzhafError):
 
 
 class LedgerMismatch(DatabanzhafError):
-    """The ledger was written for another game, dataset, design or seed."""
+    """The ledger was written for another game, dataset, design or seed.
+
+    Attributes
+    ----------
+    differences : tuple of str
+        One line each: what the ledger has, and what this call has.
+    """
+
+    def __init__(
+        self, rule: str, got: str = "", remedy: str = "", differences: tuple[str, ...] = ()
+    ) -> None:
+        super().__init__(rule, got, remedy)
+        self.differences = differences
+        self.args = (rule, got, remedy, differences)
+
+    def __str__(self) -> str:
+        if not self.differences:
+            return super().__str__()
+        more = len(self.differences) - _MOST_DIFFERENCES
+        shown = [f"  {line}" for line in self.differences[:_MOST_DIFFERENCES]]
+        rest = [f"  ... and {more} more"] if more > 0 else []
+        return "\n".join([f"{self.rule}:", *shown, *rest, self.remedy])
 
 
 class LedgerBusy(DatabanzhafError):
@@ -47,7 +100,9 @@ class BackendUnavailable(DatabanzhafError):
     @classmethod
     def missing(cls, what_needs: str, package: str, extra: str) -> Self:
         """The error for a package of an extra that is not installed."""
-        return cls(f"{what_needs} {package}, which is not installed. Run: {to_install(extra)}")
+        return cls(
+            f"{what_needs} {package}, which is not installed", remedy=f"Run: {to_install(extra)}"
+        )
 
 
 class EvaluationFailed(DatabanzhafError):
@@ -62,20 +117,18 @@ class EvaluationFailed(DatabanzhafError):
     """
 
     def __init__(self, reason: str, index: int, repeat: int, coalition: NDArray[np.bool_]) -> None:
-        self.reason = reason
-        self.index = index
-        self.repeat = repeat
-        self.coalition = coalition
-        super().__init__(reason, index, repeat, coalition)
-
-    def __str__(self) -> str:
-        members = np.flatnonzero(self.coalition)
+        members = np.flatnonzero(coalition)
         shown = ", ".join(map(str, members[:8])) + (", ..." if len(members) > 8 else "")
-        return (
-            f"evaluation {self.index} (repeat {self.repeat}) failed: {self.reason}. "
-            f"Its coalition has {len(members)} of {len(self.coalition)} players: [{shown}] (all of them in the error's `coalition`). "
-            "What a ledger was given before stays in it."
+        super().__init__(
+            f"evaluation {index} (repeat {repeat}) failed: {reason}",
+            remedy=f"Its coalition has {len(members)} of {len(coalition)} players: [{shown}] (all "
+            "of them in the "
+            "error's `coalition`). Evaluations already recorded are kept.",
         )
+        self.reason, self.index, self.repeat, self.coalition = reason, index, repeat, coalition
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.reason, self.index, self.repeat, self.coalition)
 
 
 def check_path(path: object) -> None:
@@ -84,13 +137,21 @@ def check_path(path: object) -> None:
     try:
         text.encode("utf-8")
     except UnicodeEncodeError as error:
-        raise InvalidInput(f"a file's name must be text; got {text!a}. Rename it.") from error
+        raise InvalidInput(
+            "a file's name must be text", got=f"{text!a}", remedy="Rename it."
+        ) from error
     if "\0" in text:
-        raise InvalidInput(f"a file's name must not hold the character NUL; got {text!r:.80}. Rename it.")
+        raise InvalidInput(
+            "a file's name must not hold the character NUL",
+            got=f"{text!r:.80}",
+            remedy="Rename it.",
+        )
 
 
 def short(thing: object) -> str:
-    """What came, for the middle of a sentence: a large object is cut, so that nobody's data fill the screen."""
+    """What came, for the middle of a sentence: a large object is cut, so that nobody's data fill
+    the screen.
+    """
     if isinstance(thing, (dict, set)) or hasattr(thing, "shape"):
         return f"a {type(thing).__name__}"
     text = repr(thing)
@@ -104,10 +165,16 @@ def first_line(error: BaseException) -> str:
 
 def check_between(name: str, value: object, low: float, high: float, remedy: str) -> float:
     """Return `value` as a float if it is a number strictly between `low` and `high`."""
-    is_number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+    is_number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(
+        value, bool
+    )
     if not is_number or not low < float(value) < high:  # type: ignore[arg-type]
-        law = "a positive number" if (low, high) == (0, np.inf) else f"a number strictly between {low:g} and {high:g}"
-        raise InvalidInput(f"`{name}` must be {law}; got {short(value)}. {remedy}")
+        law = (
+            "a positive number"
+            if (low, high) == (0, np.inf)
+            else f"a number strictly between {low:g} and {high:g}"
+        )
+        raise InvalidInput(f"`{name}` must be {law}", got=f"{short(value)}", remedy=f"{remedy}")
     return float(value)  # type: ignore[arg-type]
 
 
@@ -116,5 +183,9 @@ def check_count(name: str, value: object, minimum: int = 1) -> int:
     if isinstance(value, (float, np.floating)) and float(value).is_integer():
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < minimum:
-        raise InvalidInput(f"`{name}` must be a whole number, {minimum} or more; got {short(value)}. Pass {name}={minimum} or more.")
+        raise InvalidInput(
+            f"`{name}` must be a whole number, {minimum} or more",
+            got=f"{short(value)}",
+            remedy=f"Pass {minimum} or more.",
+        )
     return int(value)

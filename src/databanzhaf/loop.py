@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from types import TracebackType
 
@@ -12,16 +12,26 @@ import numpy as np
 
 from databanzhaf import chance
 from databanzhaf.designs import Permutation
-from databanzhaf.errors import EvaluationFailed, InvalidInput
-from databanzhaf.estimators import Estimator
+from databanzhaf.diagnostics import Checkpoint, checkpoint
+from databanzhaf.errors import InvalidInput
+from databanzhaf.evaluations import Evaluations, checkpoint_marks, complete_rows
 from databanzhaf.ledger import Ledger
-from databanzhaf.notions import Notion
 from databanzhaf.progress import Bar, Watcher
-from databanzhaf.stability import checkpoint
-from databanzhaf.types import Checkpoint, Design, EvaluateBatch, Evaluations, Evaluator, FloatArray, Game, IntArray, Labels, TwoStepGame
+from databanzhaf.protocols import (
+    Design,
+    Estimator,
+    EvaluateBatch,
+    Evaluator,
+    FloatArray,
+    Game,
+    IntArray,
+    Notion,
+    TwoStepGame,
+)
 from databanzhaf.until import Condition, Progress
 
-# A batch is what kill -9 can cost: about this many seconds of work, and never more than this many cells of coalitions.
+# A batch is what kill -9 can cost: about this many seconds of work, and never more than this many
+# cells of coalitions.
 BATCH_SECONDS = 1.0
 BATCH_CELLS = 1 << 23
 LARGEST_BATCH = 1 << 15
@@ -33,11 +43,20 @@ class Run:
     """One call of `value`: the utilities so far, and what is missing."""
 
     def __init__(
-        self, game: Game, design: Design, ledger: Ledger, repeats: int, seed: int, total: int, estimator: Estimator, notion: Notion
+        self,
+        game: Game,
+        design: Design,
+        ledger: Ledger,
+        repeats: int,
+        seed: int,
+        total: int,
+        estimator: Estimator,
+        notion: Notion,
     ) -> None:
         self.game, self.design, self.ledger = game, design, ledger
         self.repeats, self.seed, self.total = repeats, seed, total
         self.estimator, self.notion = estimator, notion
+        self._size = 1
         known = ledger.utilities()[:total, :repeats]
         self.utilities: FloatArray = np.full((total, repeats), np.nan)
         self.utilities[: known.shape[0], : known.shape[1]] = known
@@ -45,63 +64,109 @@ class Run:
     def evaluations(self) -> Evaluations:
         return complete_rows(self.design, self.utilities, self.game.stochastic, self.game.players)
 
-    def complete(self, evaluator: Evaluator, until: Condition | None, progress: bool | Watcher) -> None:
-        """Evaluate what is missing, checkpoint by checkpoint, until the condition holds."""
+    def complete(
+        self,
+        evaluator: Evaluator,
+        until: Condition | None,
+        progress: bool | Watcher,
+        checkpoints: bool,
+    ) -> list[Checkpoint]:
+        """Evaluate what is missing until the condition holds; the checkpoints on the way, if
+        anybody asks for them.
+        """
         start = time.perf_counter()
+        watched = until is not None or progress is not False or checkpoints
+        marks = checkpoint_marks(self.design, self.total) if watched else []
         reached: list[Checkpoint] = []
-        keep = self.ledger.keep == "outcomes"
-        if keep and not isinstance(self.game, TwoStepGame):
-            raise InvalidInput(f'keep="outcomes" needs a game that predicts, such as games.Learner; got {self.game!r}. Leave `keep` out.')
-        smallest = size = evaluator.workers * (self.game.call_size or 1)
         with ExitStack() as stack:
             stack.push(self._note_what_is_kept)
-            show = self._watched(stack, progress, own_checkpoints=until is None)
+            show = self._watcher(stack, progress)
+            keep = self._keeps_outcomes()
             evaluate = stack.enter_context(evaluator.session(self.game, keep))
-            for end in self._segments() if until is None else checkpoints(self.design, self.total):
-                while len(pairs := self._missing(end)):
-                    calls = self._calls(pairs)
-                    low = 0
-                    while low < len(pairs):
-                        began = time.perf_counter()
-                        high = _cut(calls, low, low + size, len(pairs))
-                        inside = calls[np.searchsorted(calls, low, "right") : np.searchsorted(calls, high)]
-                        self._evaluate(pairs[low:high], np.concatenate([[low], inside]) - low, evaluate)
-                        low = high
-                        size = max(smallest, self._next_size(size, time.perf_counter() - began))
-                        show(reached)
-                        if until is not None and until(Progress(reached, time.perf_counter() - start)):
-                            return
-                if until is not None:
-                    reached.append(checkpoint(self.evaluations().before(end), self.notion, self.estimator))
-                    if until(Progress(reached, time.perf_counter() - start)):
-                        self.utilities[end:] = np.nan
-                        return
 
-    def _watched(self, stack: ExitStack, progress: bool | Watcher, own_checkpoints: bool) -> Callable[[Sequence[Checkpoint]], None]:
-        """A function that tells whoever watches how the run stands. Where the loop stops at no checkpoint, it makes them."""
+            def enough() -> bool:
+                return until is not None and until(Progress(reached, time.perf_counter() - start))
+
+            def look() -> None:
+                """Where no condition makes the loop stop at each checkpoint, see which
+                are passed.
+                """
+                while until is None and marks and not np.isnan(self.utilities[: marks[0]]).any():
+                    reached.append(self._checkpoint(marks.pop(0)))
+                show(reached)
+
+            look()
+            for end in self._segments() if until is None else marks:
+                for _ in self._batches(end, evaluate, evaluator.workers):
+                    look()
+                    if enough():
+                        return reached
+                if until is not None:
+                    reached.append(self._checkpoint(end))
+                    if enough():
+                        self.utilities[end:] = np.nan
+                        return reached
+        return reached
+
+    def _keeps_outcomes(self) -> bool:
+        keep = self.ledger.keep == "outcomes"
+        if keep and not isinstance(self.game, TwoStepGame):
+            raise InvalidInput(
+                'keep="outcomes" needs a game that predicts, such as games.Learner',
+                got=repr(self.game),
+                remedy="Leave `keep` out.",
+            )
+        return keep
+
+    def _watcher(
+        self, stack: ExitStack, progress: bool | Watcher
+    ) -> Callable[[Sequence[Checkpoint]], None]:
+        """A function that shows how the run stands to whoever watches."""
         if progress is False:
             return lambda reached: None
         watcher = Bar() if progress is True else progress
         if isinstance(watcher, Bar):
             stack.callback(watcher.close)
-        marks = checkpoints(self.design, self.total) if own_checkpoints else []
-        passed: list[Checkpoint] = []
+        return lambda reached: watcher(self._done(), self.total * self.repeats, reached)
 
-        def show(reached: Sequence[Checkpoint]) -> None:
-            while marks and not np.isnan(self.utilities[: marks[0]]).any():
-                passed.append(checkpoint(self.evaluations().before(marks.pop(0)), self.notion, self.estimator))
-            watcher(self._done(), self.total * self.repeats, reached or passed)
+    def _checkpoint(self, end: int) -> Checkpoint:
+        return checkpoint(self.evaluations().before(end), self.notion, self.estimator)
 
-        show([])
-        return show
+    def _batches(self, end: int, evaluate: EvaluateBatch, workers: int) -> Iterator[None]:
+        """Evaluate what is missing below `end`, in batches of about a second each."""
+        smallest = workers * (self.game.call_size or 1)
+        self._size = max(self._size, smallest)
+        while len(pairs := self._missing(end)):
+            calls, low = self._calls(pairs), 0
+            while low < len(pairs):
+                began = time.perf_counter()
+                high = _cut(calls, low, low + self._size, len(pairs))
+                first, last = np.searchsorted(calls, low, "right"), np.searchsorted(calls, high)
+                starts = np.concatenate([[low], calls[first:last]]) - low
+                self._evaluate(pairs[low:high], starts, evaluate)
+                low = high
+                seconds = time.perf_counter() - began
+                self._size = max(smallest, self._next_size(self._size, seconds))
+                yield
 
-    def _note_what_is_kept(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def _note_what_is_kept(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         """Whoever stops a run by Ctrl-C reads that nothing is lost."""
         if isinstance(error, KeyboardInterrupt) and self.ledger.path is not None:
-            error.add_note(f"{self._done():,} evaluations are in `{self.ledger.path}`; the same call goes on from there.")
+            error.add_note(
+                f"{self._done():,} evaluations are in `{self.ledger.path}`; repeat the same call "
+                "to "
+                "from there."
+            )
 
     def _segments(self) -> list[int]:
-        """Where to look again for what is missing: whole calls and whole units, so that nothing but memory depends on it."""
+        """Where to look again for what is missing: whole calls and whole units, so that nothing but
+        memory depends on it.
+        """
         step = math.lcm(self.design.unit, self.game.call_size or 1)
         step *= -(-SEGMENT // step)
         return [*range(step, self.total, step), self.total]
@@ -119,7 +184,9 @@ class Run:
         return self._sorted(np.argwhere(np.isnan(part)).astype(np.int64))
 
     def _sorted(self, pairs: IntArray) -> IntArray:
-        """Pairs by block of `call_size` indices, then by repeat: a call has one repeat of one block, however many repeats there are."""
+        """Pairs by block of `call_size` indices, then by repeat: a call has one repeat of one
+        block, however many repeats there are.
+        """
         size = self.game.call_size or 1
         return pairs[np.lexsort((pairs[:, 0], pairs[:, 1], pairs[:, 0] // size))]
 
@@ -137,16 +204,19 @@ class Run:
         keys = chance.keys(self.seed, chance.TRAINING, indices, repeats)
         batch = evaluate(coalitions, keys, starts)
         done = np.flatnonzero(~np.isnan(batch.utilities))
-        outcomes = None if batch.outcomes is None else [batch.outcomes[position] for position in done]
-        self.ledger.append(indices[done], repeats[done], batch.utilities[done], batch.seconds[done], outcomes)
+        outcomes = (
+            None if batch.outcomes is None else [batch.outcomes[position] for position in done]
+        )
+        self.ledger.append(
+            indices[done], repeats[done], batch.utilities[done], batch.seconds[done], outcomes
+        )
         self.utilities[indices[done], repeats[done]] = batch.utilities[done]
-        if batch.failure is not None:
-            at = batch.failure.position
-            error = EvaluationFailed(batch.failure.reason, int(indices[at]), int(repeats[at]), coalitions[at])
-            raise error from batch.failure.cause
+        batch.check(indices, repeats, coalitions)
 
     def _next_size(self, size: int, seconds: float) -> int:
-        """Twice as much if the batch was quick, half if it was slow; results do not depend on it."""
+        """Twice as much if the batch was quick, half if it was slow; results do not
+        depend on it.
+        """
         if seconds > 2 * BATCH_SECONDS:
             size //= 2
         elif seconds < BATCH_SECONDS / 2:
@@ -163,20 +233,3 @@ def _cut(calls: IntArray, low: int, high: int, end: int) -> int:
     if after and calls[after - 1] > low:
         return int(calls[after - 1])
     return int(calls[after]) if after < len(calls) else end
-
-
-def checkpoints(design: Design, total: int) -> list[int]:
-    """Where to ask whether it is enough: 100 coalitions, then a quarter more each time, in whole units; then the end."""
-    if design.size is not None:
-        return [total]
-    marks, mark = [], 100.0
-    while mark < total:
-        marks.append(-(-int(mark) // design.unit) * design.unit)
-        mark *= 1.25
-    return sorted({mark for mark in marks if mark < total} | {total})
-
-
-def complete_rows(design: Design, utilities: FloatArray, stochastic: bool, players: Labels | None) -> Evaluations:
-    """The coalitions that have all their repeats."""
-    complete = np.flatnonzero(~np.isnan(utilities).any(axis=1)).astype(np.int64)
-    return Evaluations(design, complete, utilities[complete], stochastic, players)

@@ -16,12 +16,20 @@ import numpy as np
 from databanzhaf.data import Dataset
 from databanzhaf.errors import BackendUnavailable, InvalidInput, first_line, short
 from databanzhaf.games import Learner, Network
-from databanzhaf.types import Game
+from databanzhaf.protocols import Game
 
 NETWORKS = ("mlp", "logistic", "linear")
 ESTIMATORS = ("forest", "boosting", "knn")
 # How scikit-learn's scorers of regressions begin; some would take class numbers for amounts.
-_FOR_NUMBERS = ("r2", "explained_variance", "max_error", "d2_absolute", "neg_mean", "neg_root", "neg_median")
+_FOR_NUMBERS = (
+    "r2",
+    "explained_variance",
+    "max_error",
+    "d2_absolute",
+    "neg_mean",
+    "neg_root",
+    "neg_median",
+)
 _LEARNER_METRICS = {
     "log_loss": "neg_log_loss",
     "mse": "neg_mean_squared_error",
@@ -32,12 +40,16 @@ _LEARNER_METRICS = {
 
 
 def is_classification(labels: Any) -> bool:
-    """Texts, truth values and few whole numbers are classes; everything else is a number to predict."""
+    """Texts, truth values and few whole numbers are classes; everything else is a number to
+    predict.
+    """
     labels = np.asarray(labels)
     if labels.dtype.kind not in "iuf":
         return True
     numbers = labels.astype(np.float64)
-    return bool((numbers == np.round(numbers)).all()) and len(np.unique(numbers)) <= min(20, max(2, len(numbers) // 2))
+    return bool((numbers == np.round(numbers)).all()) and len(np.unique(numbers)) <= min(
+        20, max(2, len(numbers) // 2)
+    )
 
 
 def named_metric(metric: str | None, dataset: Dataset, *, network: bool) -> str | None:
@@ -54,17 +66,17 @@ def named_metric(metric: str | None, dataset: Dataset, *, network: bool) -> str 
 
 
 def make_game(
-    model: Any, dataset: Dataset, *, classifies: bool, metric: Any = None, threads: int | None = None, device: str = "auto"
+    model: Any,
+    dataset: Dataset,
+    *,
+    classifies: bool,
+    metric: Any = None,
+    threads: int | None = None,
+    device: str = "auto",
 ) -> Game:
-    """The game of a model: a name, "package.module:factory", a scikit-learn estimator, or a function that makes a torch module."""
-    try:
-        return _make(model, dataset, classifies, metric, threads, device)
-    except InvalidInput as error:
-        text = str(error).replace("`scoring`", "`metric`").replace("`score`", "`metric`")
-        raise InvalidInput(text.replace("scoring=", "metric=").replace("score=", "metric=")) from error
-
-
-def _make(model: Any, dataset: Dataset, classifies: bool, metric: Any, threads: int | None, device: str) -> Game:
+    """The game of a model: a name, "package.module:factory", a scikit-learn estimator, or a
+    function that makes a torch module.
+    """
     if isinstance(model, str) and ":" in model:
         model = _imported(model)
     if isinstance(model, str) and model in NETWORKS:
@@ -73,42 +85,64 @@ def _make(model: Any, dataset: Dataset, classifies: bool, metric: Any, threads: 
         model = _estimator(model, classifies)
     if hasattr(model, "named_parameters") and not inspect.isclass(model):
         raise InvalidInput(
-            "each training needs a torch module of its own; got one module. Pass its class, or a function that makes it: lambda: Net()."
+            "each training needs a torch module of its own",
+            got="one module",
+            remedy="Pass its class, or a function that makes it: lambda: Net().",
         )
     if inspect.isclass(model) or (callable(model) and not hasattr(model, "fit")):
         make = _ready(model, dataset, classifies)
         try:
             made = make()
         except (Exception, SystemExit) as error:
-            raise InvalidInput(f"the model's factory {_name(model)} failed ({type(error).__name__}: {error}). Fix the factory.") from error
+            raise InvalidInput(
+                f"the model's factory {_name(model)} failed ({type(error).__name__}: {error})",
+                remedy="Fix the factory.",
+            ) from error
         if not hasattr(made, "fit"):
             return _module(make, made, dataset, classifies, metric, device)
         model = made
-    game = Learner(model, dataset, named_metric(metric, dataset, network=False) if isinstance(metric, str) else metric)
+    game = Learner(
+        model,
+        dataset,
+        named_metric(metric, dataset, network=False) if isinstance(metric, str) else metric,
+    )
     _try_metric(game)
     return game
 
 
-def _network(model: str, dataset: Dataset, classifies: bool, metric: Any, threads: int | None, device: str) -> Game:
+def _network(
+    model: str, dataset: Dataset, classifies: bool, metric: Any, threads: int | None, device: str
+) -> Game:
     wrong = {"logistic": not classifies, "linear": classifies}
     if wrong.get(model):
         kind, other = ("numbers", "linear") if model == "logistic" else ("classes", "logistic")
-        raise InvalidInput(f'the model "{model}" is not for a target of {kind}. Use "{other}" or "mlp".')
+        raise InvalidInput(
+            f'the model "{model}" is not for a target of {kind}', remedy=f'Use "{other}" or "mlp".'
+        )
     if metric is not None and not isinstance(metric, str):
-        raise InvalidInput(f'the metric of "{model}" must be a name; got {short(metric)}. Pass a scikit-learn estimator to use a scorer.')
+        raise InvalidInput(
+            f'the metric of "{model}" must be a name',
+            got=short(metric),
+            remedy="Pass a scikit-learn estimator to use a scorer.",
+        )
     hidden = (100,) if model == "mlp" else ()
     loss = "cross_entropy" if classifies else "squared"
     score = named_metric(metric, dataset, network=True)
-    game = Network(dataset, hidden, loss=loss, score=score, threads=threads, device=device)
+    game = Network(dataset, hidden, loss=loss, metric=score, threads=threads, device=device)
     _try_metric(game)
     return game
 
 
 def _try_metric(game: Any) -> None:
-    """Score a model that knows nothing, so that a metric that cannot score these rows is found before any training."""
+    """Score a model that knows nothing, so that a metric that cannot score these rows is found
+    before any training.
+    """
     name = game.fingerprint()["metric"]
     if game.classifies and name.startswith(_FOR_NUMBERS):
-        raise InvalidInput(f"the metric {name} is for numbers, and the target has classes. Try probability or accuracy.")
+        raise InvalidInput(
+            f"the metric {name} is for numbers, and the target has classes",
+            remedy="Try probability or accuracy.",
+        )
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -116,53 +150,79 @@ def _try_metric(game: Any) -> None:
     except InvalidInput:
         raise
     except Exception as error:
-        raise InvalidInput(f"the metric {name} cannot score the validation rows ({first_line(error)}). Choose another metric.") from error
+        raise InvalidInput(
+            f"the metric {name} cannot score the validation rows ({first_line(error)})",
+            remedy="Choose another metric.",
+        ) from error
     if not np.isfinite(score):
-        raise InvalidInput(f"the metric {name} is {score} on the validation rows for a model that knows nothing. Choose another metric.")
+        raise InvalidInput(
+            f"the metric {name} is {score} on the validation rows for a model that knows nothing",
+            remedy="Choose another metric.",
+        )
 
 
 def _know_nothing(game: Any) -> Any:
     """The answers of a model that gives every class one probability, or the mean target."""
-    from databanzhaf.games.answers import ClassifierAnswers, RegressorAnswers
+    from databanzhaf.games.predictions import ClassifierAnswers, RegressorAnswers
 
     n, classes = len(game.dataset.y_val), game.classes
     if not game.classifies:
         return RegressorAnswers({"predict": np.full(n, float(np.mean(game.dataset.y)))})
     even = np.full((n, len(classes)), 1 / len(classes))
     decision = np.zeros(n) if len(classes) == 2 else np.zeros((n, len(classes)))
-    return ClassifierAnswers({"predict": np.full(n, classes[0]), "predict_proba": even, "decision_function": decision}, classes)
+    return ClassifierAnswers(
+        {"predict": np.full(n, classes[0]), "predict_proba": even, "decision_function": decision},
+        classes,
+    )
 
 
-def _module(make: Callable[..., Any], made: Any, dataset: Dataset, classifies: bool, metric: Any, device: str) -> Game:
+def _module(
+    make: Callable[..., Any],
+    made: Any,
+    dataset: Dataset,
+    classifies: bool,
+    metric: Any,
+    device: str,
+) -> Game:
     try:
         from torch import nn
     except ImportError as error:
         raise BackendUnavailable.missing("a torch module needs", "torch", "torch") from error
     if not isinstance(made, nn.Module):
         raise InvalidInput(
-            f"a model's factory must return a scikit-learn estimator or a torch module; got {type(made).__name__}. Check {make!r:.60}."
+            "a model's factory must return a scikit-learn estimator or a torch module",
+            got=f"{type(made).__name__}",
+            remedy=f"Check {make!r:.60}.",
         )
     from databanzhaf.games import Module
 
     loss = "cross_entropy" if classifies else "squared"
     score = named_metric(metric, dataset, network=True) if isinstance(metric, str) else metric
-    game = Module(make, dataset, loss=loss, score=score, device=device)
+    game = Module(make, dataset, loss=loss, metric=score, device=device)
     _try_metric(game)
     return game
 
 
 def _ready(make: Callable[..., Any], dataset: Dataset, classifies: bool) -> Callable[[], Any]:
-    """The factory; one with two parameters is told how many columns and outputs there are."""
+    """The factory; one with two parameters gets the numbers of columns and outputs."""
     try:
-        needed = [p for p in inspect.signature(make).parameters.values() if p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD]
+        needed = [
+            p
+            for p in inspect.signature(make).parameters.values()
+            if p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD
+        ]
     except ValueError:  # a builtin without a signature
         needed = []
     if len(needed) == 2:
-        return partial(make, int(dataset.X.shape[1]), len(np.unique(dataset.y)) if classifies else 1)
+        return partial(
+            make, int(dataset.X.shape[1]), len(np.unique(dataset.y)) if classifies else 1
+        )
     if needed:
         raise InvalidInput(
-            f"a model's factory must take nothing, or (columns, outputs); {_name(make)} needs {len(needed)} "
-            "arguments. Wrap it in a function."
+            f"a model's factory must take nothing, or (columns, outputs); {_name(make)} needs "
+            f"{len(needed)} "
+            "arguments",
+            remedy="Wrap it in a function.",
         )
     return make
 
@@ -174,7 +234,11 @@ def _name(make: Any) -> str:
 def _imported(model: str) -> Any:
     module, _, name = model.partition(":")
     if not module or not name:
-        raise InvalidInput(f"a model of your own is package.module:factory; got {model!r}. Name the module and the factory.")
+        raise InvalidInput(
+            "a model of your own is package.module:factory",
+            got=repr(model),
+            remedy="Name the module and the factory.",
+        )
     here = str(Path.cwd())
     if here not in sys.path:
         sys.path.insert(0, here)
@@ -184,12 +248,14 @@ def _imported(model: str) -> Any:
             found = getattr(found, part)
     except (Exception, SystemExit) as error:  # whatever the user's module does when it is imported
         raise InvalidInput(
-            f"the model `{model}` cannot be imported ({type(error).__name__}: {error}). Write package.module:factory, as seen from here."
+            f"the model `{model}` cannot be imported ({type(error).__name__}: {error})",
+            remedy="Write package.module:factory, as seen from here.",
         ) from error
     if inspect.isbuiltin(found) or module.split(".")[0] in sys.stdlib_module_names:
         raise InvalidInput(
-            f"the model `{model}` is part of Python, not a model. Write package.module:factory, where the factory returns an estimator or "
-            "a torch module."
+            f"the model `{model}` is part of Python, not a model",
+            remedy="Write package.module:factory, where the factory returns an estimator or "
+            "a torch module.",
         )
     return found
 
@@ -198,7 +264,9 @@ def _estimator(name: str, classifies: bool) -> Any:
     if name == "forest":
         from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
-        return (RandomForestClassifier if classifies else RandomForestRegressor)(n_estimators=50, n_jobs=1)
+        return (RandomForestClassifier if classifies else RandomForestRegressor)(
+            n_estimators=50, n_jobs=1
+        )
     if name == "boosting":
         from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
@@ -209,4 +277,8 @@ def _estimator(name: str, classifies: bool) -> Any:
 
         return (FewNeighborsClassifier if classifies else FewNeighborsRegressor)()
     names = ", ".join((*NETWORKS, *ESTIMATORS))
-    raise InvalidInput(f"`model` must be one of {names}, or package.module:factory; got {name!r}. Try mlp.")
+    raise InvalidInput(
+        f"`model` must be one of {names}, or package.module:factory",
+        got=repr(name),
+        remedy=f"Write {name[:-3]}:factory." if name.endswith(".py") else "Try mlp.",
+    )

@@ -10,6 +10,7 @@ Weights live in logs, so they are finite for any n.
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
@@ -18,18 +19,11 @@ import numpy as np
 from scipy.special import betaln, gammaln, logsumexp
 
 from databanzhaf.errors import InvalidInput, check_between, check_count, short
-from databanzhaf.types import FloatArray, IntArray
+from databanzhaf.protocols import FloatArray, IntArray, Notion
 
-# Logs of weights as large as this are exact to 1e-7, larger ones less: what the binomial coefficients add would be lost.
+# Logs of weights as large as this are exact to 1e-7, larger ones less: what the binomial
+# coefficients add would be lost.
 LARGEST_LOG = 1e9
-
-
-@runtime_checkable
-class Notion(Protocol):
-    """What a player's value means."""
-
-    @property
-    def name(self) -> str: ...
 
 
 @runtime_checkable
@@ -52,9 +46,10 @@ class SizeWeighted(Notion, Protocol):
         some = log_w[log_w != -np.inf]
         if log_w.shape != (n,) or not some.size or not (np.abs(some) <= LARGEST_LOG).all():
             raise InvalidInput(
-                f"`log_weights({n})` of {self.name} must be {n} numbers of at most {LARGEST_LOG:g} in size, or -inf, and not all -inf; "
-                f"got {given.dtype} of shape {given.shape}, {str(given)[:60]}. "
-                "Return the log of w(k) for k = 1..n (-inf for a weight of 0)."
+                f"`log_weights({n})` of {self.name} must be {n} numbers of at most "
+                f"{LARGEST_LOG:g} in size, or -inf, and not all -inf",
+                got=f"{given.dtype} of shape {given.shape}, {str(given)[:60]}",
+                remedy="Return the log of w(k) for k = 1..n (-inf for a weight of 0).",
             )
         log_law = log_binomial(n - 1, np.arange(n)) + log_w
         # Dividing by the sum also removes the rounding of gammaln, about 1e-10 at n = 100,000.
@@ -115,9 +110,11 @@ class Shapley(SizeWeighted):
 
 @dataclass(frozen=True)
 class Beta(SizeWeighted):
-    r"""Beta Shapley (Kwon & Zou 2022): :math:`w(k) = n B(k + \beta - 1, n - k + \alpha) / B(\alpha, \beta)`.
+    r"""Beta Shapley (Kwon & Zou 2022): :math:`w(k) = n B(k + \beta - 1, n - k + \alpha) / B(\alpha,
+    \beta)`.
 
-    Beta(16, 1) leans on small coalitions, Beta(1, 16) on large ones; Beta(1, 1) is the Shapley value.
+    Beta(16, 1) leans on small coalitions, Beta(1, 16) on large ones; Beta(1, 1) is the Shapley
+    value.
     """
 
     alpha: float
@@ -125,7 +122,13 @@ class Beta(SizeWeighted):
 
     def __post_init__(self) -> None:
         for name, value in (("alpha", self.alpha), ("beta", self.beta)):
-            check_between(name, value, 0, np.inf, "Beta(16, 1) leans on small coalitions, Beta(1, 16) on large ones.")
+            check_between(
+                name,
+                value,
+                0,
+                np.inf,
+                "Beta(16, 1) leans on small coalitions, Beta(1, 16) on large ones.",
+            )
 
     @property
     def name(self) -> str:
@@ -161,27 +164,35 @@ class Semivalue(SizeWeighted):
 
     def __post_init__(self) -> None:
         if not callable(self.log_weights):
-            raise InvalidInput(f"`log_weights` must be a function of n; got {short(self.log_weights)}. Return log w(k) for k = 1..n.")
+            raise InvalidInput(
+                "`log_weights` must be a function of n",
+                got=short(self.log_weights),
+                remedy="Return log w(k) for k = 1..n.",
+            )
 
 
 @dataclass(frozen=True)
 class LeastCore:
     """The payment that needs the smallest subsidy e so that no coalition earns more alone.
 
-    Minimise e subject to sum(values) = U(N) and sum(values of S) + e >= U(S) for every S that has members.
-    Of the payments that reach the smallest e, the one closest to equal shares. Not a semivalue.
+    Minimise e subject to sum(values) = U(N) and sum(values of S) + e >= U(S) for every S that has
+    members. Of the payments that reach the smallest e, the one closest to equal shares. Not a
+    semivalue.
     """
 
     name = "least_core"
 
 
 def named(text: str) -> Notion:
-    """A notion by its short name (banzhaf, weighted-banzhaf:0.3, shapley, beta:16,1, loo, least-core), or by its `name`.
+    """A notion by its short name (banzhaf, weighted-banzhaf:0.3, shapley, beta:16,1, loo,
+    least-core), or by its `name`.
 
     >>> named("beta:16,1")
     Beta(alpha=16.0, beta=1.0)
     """
-    kind, _, numbers = text.strip().lower().replace("_", "-").replace("(", ":").rstrip(")").partition(":")
+    kind, _, numbers = (
+        text.strip().lower().replace("_", "-").replace("(", ":").rstrip(")").partition(":")
+    )
     plain: dict[str, Callable[[], Notion]] = {
         "banzhaf": Banzhaf,
         "shapley": Shapley,
@@ -199,4 +210,9 @@ def named(text: str) -> Notion:
         return Beta(*given)
     if kind == "weighted-banzhaf" and len(given) == 1:
         return WeightedBanzhaf(*given)
-    raise InvalidInput(f"`notion` must be banzhaf, weighted-banzhaf:0.3, shapley, beta:16,1, loo or least-core; got {text!r}. Try banzhaf.")
+    near = difflib.get_close_matches(kind, [*plain, "beta:16,1", "weighted-banzhaf:0.3"], 1)
+    raise InvalidInput(
+        "`notion` must be banzhaf, weighted-banzhaf:0.3, shapley, beta:16,1, loo or least-core",
+        got=short(text),
+        remedy=f"Did you mean {near[0]}?" if near else "Try banzhaf.",
+    )

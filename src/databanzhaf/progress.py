@@ -6,12 +6,13 @@ import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
-from databanzhaf.types import Checkpoint
+from databanzhaf.diagnostics import Checkpoint
 
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-# (evaluations done, evaluations in all, checkpoints so far); called after each batch, which is then in the ledger.
+# (evaluations done, evaluations in all, checkpoints so far); called after each batch, which is then
+# in the ledger.
 Watcher: TypeAlias = Callable[[int, int, Sequence[Checkpoint]], None]
 
 
@@ -37,10 +38,24 @@ class Bar:
 
     def _open(self) -> Progress:
         from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+        from rich.progress import (
+            BarColumn,
+            MofNCompleteColumn,
+            Progress,
+            TextColumn,
+            TimeRemainingColumn,
+        )
 
-        speed, agreement = (TextColumn(f"{{task.fields[{name}]}}") for name in ("speed", "stability"))
-        columns = (BarColumn(bar_width=20), MofNCompleteColumn(), speed, TimeRemainingColumn(), agreement)
+        speed, agreement = (
+            TextColumn(f"{{task.fields[{name}]}}") for name in ("speed", "stability")
+        )
+        columns = (
+            BarColumn(bar_width=20),
+            MofNCompleteColumn(),
+            speed,
+            TimeRemainingColumn(),
+            agreement,
+        )
         return Progress(*columns, console=Console(stderr=True))
 
     def close(self) -> None:

@@ -14,21 +14,23 @@ import numpy as np
 from scipy.special import logsumexp
 
 from databanzhaf.errors import InvalidInput, check_between, check_count, short
-from databanzhaf.notions import Notion, SizeWeighted, log_binomial
-from databanzhaf.types import FloatArray
+from databanzhaf.notions import SizeWeighted, log_binomial
+from databanzhaf.protocols import FloatArray, Notion
 
 _TABLE_LIMIT = 24
 
 
 def safety_margin(notion: Notion, n: int, tau: float = 1.0, log: bool = False) -> float:
-    r"""How much utility noise (l2 norm) a semivalue's ranking survives: the paper's safety margin (Lemma 1).
+    r"""How much utility noise (l2 norm) a semivalue's ranking survives: the paper's safety margin
+    (Lemma 1).
 
     .. math:: \tau \frac{\sum_k \binom{n-2}{k-1} (w(k) + w(k+1))}
         {\sqrt{\sum_k \binom{n-2}{k-1} (w(k) + w(k+1))^2}}, \quad k = 1..n-1
 
-    This is the lemma as printed. Its proof counts the squared norm of the vector a with D(U) = a·U once for each S, but
-    a has two entries for each S, at S + i and at S + j. So the smallest noise that ties a pair which U tells apart by tau
-    is this margin divided by sqrt(2), for every semivalue alike; comparisons between semivalues are not touched.
+    This is the lemma as printed. Its proof counts the squared norm of the vector a with D(U) = a·U
+    once for each S, but a has two entries for each S, at S + i and at S + j. So the smallest noise
+    that ties a pair which U tells apart by tau is this margin divided by sqrt(2), for every
+    semivalue alike; comparisons between semivalues are not touched.
 
     >>> from databanzhaf import Banzhaf, LeaveOneOut
     >>> round(safety_margin(Banzhaf(), 10), 9), round(safety_margin(LeaveOneOut(), 10), 9)
@@ -37,12 +39,15 @@ def safety_margin(notion: Notion, n: int, tau: float = 1.0, log: bool = False) -
     log_f = _log_pair_weights(notion, n)
     check_between("tau", tau, 0, math.inf, "Try tau=1.")
     log_choose = log_binomial(n - 2, np.arange(n - 1))
-    log_margin = math.log(tau) + logsumexp(log_choose + log_f) - 0.5 * logsumexp(log_choose + 2 * log_f)
+    log_margin = (
+        math.log(tau) + logsumexp(log_choose + log_f) - 0.5 * logsumexp(log_choose + 2 * log_f)
+    )
     return _answer("safety_margin", log_margin, n, log)
 
 
 def lipschitz(notion: Notion, n: int, log: bool = False) -> float:
-    r"""The smallest L with ``|phi(U) - phi(U')| <= L |U - U'|`` in l2: the norm of the semivalue's matrix.
+    r"""The smallest L with ``|phi(U) - phi(U')| <= L |U - U'|`` in l2: the norm of the semivalue's
+    matrix.
 
     .. math:: L^2 = \frac{2}{n^2} \sum_{k=1}^{n} \binom{n-1}{k-1} w(k)^2
         + \frac{n-1}{n^2} \sum_{k=1}^{n-1} \binom{n-2}{k-1} (w(k+1) - w(k))^2
@@ -65,16 +70,25 @@ def lipschitz(notion: Notion, n: int, log: bool = False) -> float:
 
 
 def samples_needed(
-    n: int, epsilon: float, delta: float, norm: str | float = "inf", estimator: str = "reuse", *, noisy: bool = False
+    n: int,
+    epsilon: float,
+    delta: float,
+    norm: str | float = "inf",
+    estimator: str = "reuse",
+    *,
+    noisy: bool = False,
 ) -> int:
-    r"""How many coalitions make every Banzhaf estimate epsilon-close with probability 1 - delta, for utilities in [0, 1].
+    r"""How many coalitions make every Banzhaf estimate epsilon-close with probability 1 - delta,
+    for utilities in [0, 1].
 
-    `reuse` (Theorem 4): :math:`5 n \exp(-m \epsilon^2 / 32) \le \delta`; with `noisy` utilities (Theorem 6)
+    `reuse` (Theorem 4): :math:`5 n \exp(-m \epsilon^2 / 32) \le \delta`; with `noisy` utilities
+    (Theorem 6)
     :math:`10 n \exp(-m \epsilon^2 / 128) \le \delta`, beside the error that `noise_floor` gives.
-    `marginal` (Theorem 3): m pairs for each of the n players, 2 n m coalitions, by Hoeffding's inequality on
-    [-1, 1], :math:`2 n \exp(-m \epsilon^2 / 2) \le \delta`. (The paper's proof prints exp(-2 m epsilon^2), the inequality
-    for an interval of length 1; a marginal contribution lies in one of length 2.)
-    For ``norm="l2"`` epsilon becomes epsilon / sqrt(n). The answer counts coalitions, as `budget` does.
+    `marginal` (Theorem 3): m pairs for each of the n players, 2 n m coalitions, by Hoeffding's
+    inequality on [-1, 1], :math:`2 n \exp(-m \epsilon^2 / 2) \le \delta`. (The paper's proof prints
+    exp(-2 m epsilon^2), the inequality for an interval of length 1; a marginal contribution lies in
+    one of length 2.) For ``norm="l2"`` epsilon becomes epsilon / sqrt(n). The answer counts
+    coalitions, as `budget` does.
 
     >>> samples_needed(n=200, epsilon=0.1, delta=0.05)
     31692
@@ -84,51 +98,86 @@ def samples_needed(
     check_between("delta", delta, 0, 1, "Try delta=0.05.")
     exactly = (math.log(factor) - math.log(delta)) / rate / epsilon / epsilon
     if not math.isfinite(exactly):
-        raise InvalidInput(f"`epsilon` must leave a number of coalitions that can be counted; got {short(epsilon)}. Try epsilon=0.1.")
-    return math.ceil(exactly * (1 - 1e-12)) * cost  # so that rounding does not add a sample to what error_bound inverts
+        raise InvalidInput(
+            "`epsilon` must leave a number of coalitions that can be counted",
+            got=short(epsilon),
+            remedy="Try epsilon=0.1.",
+        )
+    return (
+        math.ceil(exactly * (1 - 1e-12)) * cost
+    )  # so that rounding does not add a sample to what error_bound inverts
 
 
-def error_bound(n: int, m: int, delta: float, norm: str | float = "inf", estimator: str = "reuse", *, noisy: bool = False) -> float:
-    """The epsilon that `m` coalitions guarantee with probability 1 - delta: the inverse of `samples_needed`."""
+def error_bound(
+    n: int,
+    m: int,
+    delta: float,
+    norm: str | float = "inf",
+    estimator: str = "reuse",
+    *,
+    noisy: bool = False,
+) -> float:
+    """The epsilon that `m` coalitions guarantee with probability 1 - delta: the inverse of
+    `samples_needed`.
+    """
     factor, rate, cost = _bound(n, norm, estimator, noisy)
     check_count("m", m)
     check_between("delta", delta, 0, 1, "Try delta=0.05.")
     if m < cost:
-        raise InvalidInput(f"`m` must pay for one sample of every player, {cost} coalitions; got {m}. Raise m.")
+        raise InvalidInput(
+            f"`m` must pay for one sample of every player, {cost} coalitions",
+            got=f"{m}",
+            remedy="Raise m.",
+        )
     return math.sqrt((math.log(factor) - math.log(delta)) / (rate * (m // cost)))
 
 
 def noise_floor(n: int, gamma: float, norm: str | float = "inf") -> float:
-    """What utility noise of l2 norm `gamma` adds to the error of `reuse`, samples or no samples (Theorem 6)."""
+    """What utility noise of l2 norm `gamma` adds to the error of `reuse`, samples or no samples
+    (Theorem 6).
+    """
     check_count("n", n)
     if gamma < 0:
-        raise InvalidInput(f"`gamma` must be 0 or more; got {short(gamma)}. It is the norm of the noise.")
+        raise InvalidInput(
+            "`gamma` must be 0 or more", got=short(gamma), remedy="It is the norm of the noise."
+        )
     floor = gamma * math.exp2(1 - n / 2)
     return floor * math.sqrt(n) if _is_l2(norm) else floor
 
 
 def lower_bound(epsilon: float, delta: float) -> float:
-    """Evaluations that any Banzhaf estimator needs for an epsilon-close answer (Theorem 5): (1 - 2 delta) / (2 epsilon).
+    """Evaluations that any Banzhaf estimator needs for an epsilon-close answer (Theorem 5): (1 - 2
+    delta) / (2 epsilon).
 
     >>> lower_bound(0.01, 0.1)
     40.0
     """
     if not 0 < epsilon < 1:
-        raise InvalidInput(f"`epsilon` must lie strictly between 0 and 1; got {short(epsilon)}. Utilities are in [0, 1].")
+        raise InvalidInput(
+            "`epsilon` must lie strictly between 0 and 1",
+            got=short(epsilon),
+            remedy="Utilities are in [0, 1].",
+        )
     if not 0 < delta < 0.5:
-        raise InvalidInput(f"`delta` must lie strictly between 0 and 1/2; got {short(delta)}. Try 0.05.")
+        raise InvalidInput(
+            "`delta` must lie strictly between 0 and 1/2", got=short(delta), remedy="Try 0.05."
+        )
     return (1 - 2 * delta) / (2 * epsilon)
 
 
 def worst_perturbation(notion: Notion, n: int, tau: float = 1.0) -> tuple[FloatArray, FloatArray]:
     """The worst noise at the safety margin: tables (U, U_hat), float64 (2**n,), for `games.Table`.
 
-    U tells players 0 and 1 apart by exactly tau at every size. U_hat lies at the safety margin from U, in the direction
-    that costs the pair most, and reverses it. At 1 / sqrt(2) of that distance the two tie (see `safety_margin`): no
-    shorter noise does so.
+    U tells players 0 and 1 apart by exactly tau at every size. U_hat lies at the safety margin from
+    U, in the direction that costs the pair most, and reverses it. At 1 / sqrt(2) of that distance
+    the two tie (see `safety_margin`): no shorter noise does so.
     """
     if check_count("n", n) > _TABLE_LIMIT:
-        raise InvalidInput(f"`n` must be at most {_TABLE_LIMIT}, since a table has 2**n entries; got {n}. Take a smaller n.")
+        raise InvalidInput(
+            f"`n` must be at most {_TABLE_LIMIT}, since a table has 2**n entries",
+            got=f"{n}",
+            remedy="Take a smaller n.",
+        )
     weights = np.exp(_log_pair_weights(notion, n))
     check_between("tau", tau, 0, math.inf, "Try tau=1.")
     position = np.arange(2**n)
@@ -144,14 +193,22 @@ def _log_normal_weights(notion: Notion, n: int) -> FloatArray:
     """Log of w(k), scaled so that sum C(n-1, k-1) w(k) = n."""
     check_count("n", n)
     if isinstance(notion, type) or not isinstance(notion, SizeWeighted):
-        raise InvalidInput(f"`notion` must be a semivalue, with weights over sizes; got {short(notion)}. Pass Banzhaf(), Shapley(), ...")
+        raise InvalidInput(
+            "`notion` must be a semivalue, with weights over sizes",
+            got=short(notion),
+            remedy="Pass Banzhaf(), Shapley(), ...",
+        )
     return notion.log_size_law(n) - log_binomial(n - 1, np.arange(n)) + math.log(n)
 
 
 def _log_pair_weights(notion: Notion, n: int) -> FloatArray:
     """Log of w(k) + w(k+1), k = 1..n-1."""
     if check_count("n", n) < 2:
-        raise InvalidInput("`n` must be 2 or more, since a margin is about pairs of players; got 1. Raise n.")
+        raise InvalidInput(
+            "`n` must be 2 or more, since a margin is about pairs of players",
+            got="1",
+            remedy="Raise n.",
+        )
     log_w = _log_normal_weights(notion, n)
     return np.logaddexp(log_w[:-1], log_w[1:])
 
@@ -165,8 +222,10 @@ def _bound(n: int, norm: str | float, estimator: str, noisy: bool) -> tuple[floa
         factor, rate, cost = 2.0 * n, 1 / 2, 2 * n
     else:
         raise InvalidInput(
-            '`estimator` must be "reuse", or "marginal" without noise: the paper proves bounds for these; '
-            f"got {short(estimator)}, noisy={noisy}. For other estimators read the standard errors."
+            '`estimator` must be "reuse", or "marginal" without noise: the paper proves bounds '
+            "for these",
+            got=f"{short(estimator)}, noisy={noisy}",
+            remedy="For other estimators read the standard errors.",
         )
     return factor, rate / n if _is_l2(norm) else rate, cost
 
@@ -175,7 +234,10 @@ def _answer(name: str, log_value: float, n: int, log: bool) -> float:
     if log:
         return float(log_value)
     if abs(log_value) > 700:
-        raise InvalidInput(f"`{name}` at n = {n} is exp({log_value:.6g}), beyond what a float64 holds. Pass log=True for its logarithm.")
+        raise InvalidInput(
+            f"`{name}` at n = {n} is exp({log_value:.6g}), beyond what a float64 holds",
+            remedy="Pass log=True for its logarithm.",
+        )
     return math.exp(log_value)
 
 
@@ -184,4 +246,6 @@ def _is_l2(norm: str | float) -> bool:
         return False
     if norm in ("l2", "2", 2):
         return True
-    raise InvalidInput(f'`norm` must be "inf" or "l2"; got {short(norm)}. "inf" bounds the worst player.')
+    raise InvalidInput(
+        '`norm` must be "inf" or "l2"', got=short(norm), remedy='"inf" bounds the worst player.'
+    )

@@ -11,16 +11,16 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
+from databanzhaf.diagnostics import Checkpoint
 from databanzhaf.errors import check_between, check_count
-from databanzhaf.types import Checkpoint
 
 
 @dataclass(frozen=True)
 class Progress:
     """How a run stands.
 
-    `checkpoints` are those reached so far: after 100 coalitions and each time their number has grown by a quarter, so that they do not
-    depend on batch size, budget or interruption.
+    `checkpoints` are those reached so far: after 100 coalitions and each time their number has
+    grown by a quarter, so that they do not depend on batch size, budget or interruption.
     """
 
     checkpoints: Sequence[Checkpoint]
@@ -66,10 +66,11 @@ class _Both(Condition):
 
 @dataclass(frozen=True)
 class ranking_stable(Condition):
-    """At the last `patience` checkpoints another run of that size would have agreed in its ranks at `spearman` or more.
+    """At the last `patience` checkpoints another run of that size would have agreed in its ranks at
+    `spearman` or more.
 
-    That agreement comes from two halves of the run. (The paper's relative Spearman index compares a run with its own continuation, and
-    pure noise reaches 0.89; it is in `ranking`.)
+    That agreement comes from two halves of the run. (The paper's relative Spearman index compares a
+    run with its own continuation, and pure noise reaches 0.89; it is in `ranking`.)
     """
 
     spearman: float = 0.9
@@ -94,7 +95,9 @@ class precise(Condition):
         check_between("std_error", self.std_error, 0, np.inf, "It is in units of the utility.")
 
     def __call__(self, progress: Progress) -> bool:
-        return bool(progress.checkpoints) and bool(np.all(progress.checkpoints[-1].estimate.std_errors <= self.std_error))
+        return bool(progress.checkpoints) and bool(
+            np.all(progress.checkpoints[-1].estimate.std_errors <= self.std_error)
+        )
 
 
 @dataclass(frozen=True)

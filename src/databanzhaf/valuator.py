@@ -10,20 +10,17 @@ from sklearn.base import BaseEstimator, is_classifier, is_regressor
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from databanzhaf.applications import mislabels, weights
-from databanzhaf.data import Dataset, as_pandas, check_one_order, check_unmasked
+from databanzhaf.data import as_pandas, check_one_order, check_unmasked
+from databanzhaf.diagnostics import split_half
 from databanzhaf.errors import InvalidInput, check_between, check_count
-from databanzhaf.evaluators import Local, Processes
-from databanzhaf.games import Learner
-from databanzhaf.ledger import Ledger
-from databanzhaf.models import is_classification, make_game
-from databanzhaf.notions import Notion, named
-from databanzhaf.run import read_evaluations, value
-from databanzhaf.tables import Encoder, held_out
-from databanzhaf.trust import split_half
-from databanzhaf.types import FloatArray, IntArray
+from databanzhaf.estimate import Estimate
+from databanzhaf.models import is_classification
+from databanzhaf.notions import named
+from databanzhaf.pipeline.rows import Model, make_ready
+from databanzhaf.protocols import FloatArray, IntArray, Notion
+from databanzhaf.run import finish
 
 if TYPE_CHECKING:
-    from databanzhaf.types import Estimate, Game
     from databanzhaf.until import Condition
 
 
@@ -32,23 +29,28 @@ class DataBanzhaf(BaseEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    estimator : scikit-learn classifier or regressor, "mlp", "logistic", "linear", "forest", "boosting", "knn", or function, optional
-        A function makes a torch module (or a scikit-learn estimator); it takes nothing, or (columns, outputs). "mlp" by default. For names
-        and modules mixed columns are encoded, and numbers scaled; an estimator of your own gets X as it is.
+    estimator : scikit-learn classifier or regressor, name, or function, optional
+        Names are "mlp", "logistic", "linear", "forest", "boosting" and "knn".
+        A function makes a torch module (or a scikit-learn estimator); it takes nothing, or
+        (columns, outputs). "mlp" by default. For names and modules mixed columns are encoded, and
+        numbers scaled; an estimator of your own gets X as it is.
     notion : Notion or str
         ``Shapley()`` or "shapley", "beta:16,1", "loo", "least-core", ...
     budget, seed, until, ledger, progress
         As for `value`; the seed also decides which rows are held out.
     repeats : int, optional
-        Trainings of each coalition: one, or, where every coalition is evaluated (few groups), as many as the budget pays for.
+        Trainings of each coalition: one, or, where every coalition is evaluated (few groups), as
+        many as the budget pays for.
     metric : str or scorer, optional
         "probability" by default for classes, "r2" for numbers.
     validation_fraction : float
-        Share of the rows (of each class) that is held out to judge by when `fit` is given none.
+        Share of the rows (of each class) that is held out for validation when `fit` is given no
+        validation rows.
     groups : array (rows,), optional, passed to `fit`
         Value groups of rows; then each row has its group's value.
     n_jobs : int, optional
-        Processes for scikit-learn estimators, threads for networks; -1 is one for each core. Values do not depend on it.
+        Processes for scikit-learn estimators, threads for networks; -1 is one for each core. Values
+        do not depend on it.
     device : "auto", "cpu" or "cuda"
 
     Attributes
@@ -98,79 +100,109 @@ class DataBanzhaf(BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any, X_val: Any = None, y_val: Any = None, groups: Any = None) -> Self:
         """Value the rows of X by validation rows, or by a part of X that is held out."""
-        if isinstance(self.estimator, type) and not hasattr(self.estimator, "named_parameters"):  # a torch class makes modules
-            raise InvalidInput(f"`estimator` must be an instance; got the class {self.estimator.__name__}. Add the brackets.")
+        X, y, X_val, y_val, index = self._arguments(X, y, X_val, y_val, groups)
+        own = self._takes_rows_as_they_are()
+        ready = make_ready(
+            X if own else _table(X),
+            y,
+            self._model(),
+            classifies=self._classifies(y),
+            validation=None if X_val is None else (X_val if own else _table(X_val), y_val),
+            fraction=check_between(
+                "validation_fraction", self.validation_fraction, 0, 1, "Try 0.3."
+            ),
+            seed=self.seed,
+            groups=groups,
+            index=index,
+        )
+        self.held_out_, self.game_ = ready.held_out, ready.game
+        finished = finish(
+            ready.game,
+            self._notion(),
+            budget=self.budget,
+            repeats=self.repeats,
+            seed=self.seed,
+            ledger=self.ledger,
+            evaluator=ready.evaluator,
+            until=self.until,
+            progress=self.progress,
+        )
+        self.estimate_: Estimate = finished.estimate
+        self._evaluations = finished.evaluations
+        train = ~self.held_out_
+        player = np.arange(int(train.sum()))
+        if groups is not None:
+            player = np.unique(np.asarray(groups)[train], return_inverse=True)[1]
+        self._player_of_row = np.full(len(train), -1, dtype=np.int64)
+        self._player_of_row[train] = player
+        self.values_, self.std_errors_ = (np.full(len(train), np.nan) for _ in range(2))
+        self.values_[train] = self.estimate_.values[player]
+        self.std_errors_[train] = self.estimate_.std_errors[player]
+        return self
+
+    def _arguments(self, X: Any, y: Any, X_val: Any, y_val: Any, groups: Any) -> tuple[Any, ...]:
+        """Checked, with the index of the rows if they have one."""
+        # A torch class makes modules; any other class lacks its brackets.
+        if isinstance(self.estimator, type) and not hasattr(self.estimator, "named_parameters"):
+            raise InvalidInput(
+                "`estimator` must be an instance",
+                got=f"the class {self.estimator.__name__}",
+                remedy="Add the brackets.",
+            )
         for name, part in (("X", X), ("X_val", X_val), ("y", y), ("y_val", y_val)):
             check_unmasked(name, part)
-            if isinstance(part, dict) and not hasattr(part, "tocsr"):  # SciPy's sparse matrices of keys are dicts
-                raise InvalidInput(f"`{name}` must be rows by columns, or one label for each row; got a dict. Pass a pandas object.")
+            # SciPy's sparse matrices of keys are dicts.
+            if isinstance(part, dict) and not hasattr(part, "tocsr"):
+                raise InvalidInput(
+                    f"`{name}` must be rows by columns, or one label for each row",
+                    got="a dict",
+                    remedy="Pass a pandas object.",
+                )
         X, X_val = as_pandas(X), as_pandas(X_val)
         if hasattr(X, "iloc") and not hasattr(X, "columns"):
-            raise InvalidInput("`X` must be a table, rows by columns; got one column. Pass X.to_frame().")
+            raise InvalidInput(
+                "`X` must be a table, rows by columns",
+                got="one column",
+                remedy="Pass X.to_frame().",
+            )
         check_one_order(X, y)
         check_one_order(X_val, y_val, ("X_val", "y_val"))
         check_one_order(X if hasattr(X, "iloc") else y, groups, ("X", "groups"))
         index = X.index if hasattr(X, "iloc") else y.index if hasattr(y, "iloc") else None
         X, y = self._checked(X, y, reset=True)
         if (X_val is None) != (y_val is None):
-            raise InvalidInput("`X_val` and `y_val` belong together; got one of them. Pass both, or none to hold rows out.")
-        if groups is not None and np.shape(groups) != y.shape:
-            raise InvalidInput(f"`groups` must name a group for each of the {len(y)} rows of X; got shape {np.shape(groups)}.")
-        classifies = self._classifies(y)
-        if classifies and len(np.unique(y)) < 2:
             raise InvalidInput(
-                f"`y` has one class only, {y[:1].tolist()}, n_samples = {len(y)}. Values compare rows by how well classes are told apart."
+                "`X_val` and `y_val` belong together",
+                got="one of them",
+                remedy="Pass both, or none to hold rows out.",
             )
-        if X_val is None:
-            check_between("validation_fraction", self.validation_fraction, 0, 1, "Try 0.3.")
-            self.held_out_ = held_out(y, self.validation_fraction, self.seed, by_class=classifies)
-            if classifies and len(y) > 2 and len(np.unique(y)) == len(y):
-                raise InvalidInput("every row has another label, so that nothing can be learned. Is `y` the target, and a number a number?")
-            if not self.held_out_.any():
-                raise InvalidInput(f"no row can be held out of n_samples = {len(y)}; got no `X_val`. Pass X_val and y_val, or more rows.")
-            train, X_val, y_val = ~self.held_out_, _rows(X, self.held_out_), y[self.held_out_]
-        else:
-            self.held_out_ = np.zeros(len(y), dtype=np.bool_)
-            train = ~self.held_out_
+        if groups is not None and np.shape(groups) != y.shape:
+            raise InvalidInput(
+                f"`groups` must name a group for each of the {len(y)} rows of X",
+                got=f"shape {np.shape(groups)}",
+                remedy="Pass one group per row.",
+            )
+        if X_val is not None:
             X_val, y_val = self._checked(X_val, y_val, reset=False)
-        self._fit(_rows(X, train), y[train], X_val, y_val, train, groups, index, classifies)
-        return self
+        return X, y, X_val, y_val, index
 
-    def _fit(self, X: Any, y: Any, X_val: Any, y_val: Any, train: Any, groups: Any, index: Any, classifies: bool) -> None:
-        if not self._takes_rows_as_they_are():
-            encode = Encoder(_table(X))
-            X, X_val = encode(_table(X)), encode(_table(X_val))
-        parts = None if groups is None else np.asarray(groups)[train]
-        dataset = Dataset(X, y, X_val, y_val, groups=parts)
-        if parts is None and index is not None:
-            dataset.players = index[train]
-        self.game_: Game = self._game(dataset, classifies)
-        notion = named(self.notion) if isinstance(self.notion, str) else self.notion
-        jobs = 1 if self.n_jobs is None or not isinstance(self.game_, Learner) else self.n_jobs
-        with Ledger(self.ledger) as ledger:
-            self.estimate_: Estimate = value(
-                self.game_,
-                notion,
-                budget=self.budget,
-                repeats=self.repeats,
-                seed=self.seed,
-                ledger=ledger,
-                evaluator=Local() if jobs == 1 else Processes(jobs),
-                until=self.until,
-                progress=self.progress,
-            )
-            self._evaluations = read_evaluations(ledger)
-        self.values_, self.std_errors_ = (np.full(len(train), np.nan) for _ in range(2))
-        player = np.arange(int(train.sum())) if parts is None else np.unique(parts, return_inverse=True)[1]
-        self._player_of_row = np.full(len(train), -1, dtype=np.int64)
-        self._player_of_row[train] = player
-        self.values_[train] = self.estimate_.values[player]
-        self.std_errors_[train] = self.estimate_.std_errors[player]
+    def _model(self) -> Model:
+        n_jobs = 1 if self.n_jobs is None else self.n_jobs
+        if n_jobs != -1:
+            check_count("n_jobs", n_jobs)
+        model = "mlp" if self.estimator is None else self.estimator
+        return Model(model, self.metric, n_jobs, self.device)
+
+    def _notion(self) -> Notion:
+        return named(self.notion) if isinstance(self.notion, str) else self.notion
 
     def _checked(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, Any]:
         """scikit-learn's own checks for arrays; tables keep their columns' kinds."""
         if y is None:
-            raise InvalidInput("DataBanzhaf requires y to be passed, but the target y is None. Pass one label for each row.")
+            raise InvalidInput(
+                "DataBanzhaf requires y to be passed, but the target y is None",
+                remedy="Pass one label for each row.",
+            )
         if hasattr(X, "iloc"):
             from sklearn.utils import check_consistent_length
 
@@ -196,13 +228,9 @@ class DataBanzhaf(BaseEstimator):  # type: ignore[misc]
             return bool(is_classifier(self.estimator)) or not is_regressor(self.estimator)
         return is_classification(y)
 
-    def _game(self, dataset: Dataset, classifies: bool) -> Game:
-        model = "mlp" if self.estimator is None else self.estimator
-        threads = None if self.n_jobs == -1 else 1 if self.n_jobs is None else check_count("n_jobs", self.n_jobs)
-        return make_game(model, dataset, classifies=classifies, metric=self.metric, threads=threads, device=self.device)
-
     def suspects(self, rule: str | None = None, **options: float) -> IntArray:
-        """Positions in X of rows that are likely mislabeled, lowest value first; the rules are those of `applications.mislabels`.
+        """Positions in X of rows that are likely mislabeled, lowest value first; the rules are
+        those of `applications.mislabels`.
 
         By default those below zero beyond chance, at a false discovery rate of 5%.
         """
@@ -212,10 +240,14 @@ class DataBanzhaf(BaseEstimator):  # type: ignore[misc]
         flagged = mislabels(self.estimate_, rule, **options)
         order = {player: place for place, player in enumerate(flagged.tolist())}
         rows = [row for row, player in enumerate(self._player_of_row.tolist()) if player in order]
-        return np.array(sorted(rows, key=lambda row: order[int(self._player_of_row[row])]), dtype=np.int64)
+        return np.array(
+            sorted(rows, key=lambda row: order[int(self._player_of_row[row])]), dtype=np.int64
+        )
 
     def sample_weight(self) -> FloatArray:
-        """Values scaled to [0, 1], one for each row of X, for ``fit(X, y, sample_weight=...)``; the mean for rows that were held out."""
+        """Values scaled to [0, 1], one for each row of X, for ``fit(X, y, sample_weight=...)``; the
+        mean for rows that were held out.
+        """
         check_is_fitted(self)
         scaled = weights(self.estimate_)
         out = np.full(len(self._player_of_row), scaled.mean())
@@ -224,27 +256,30 @@ class DataBanzhaf(BaseEstimator):  # type: ignore[misc]
         return out
 
     def score(self, X: Any = None, y: Any = None) -> float:
-        """How reproducible the ranking is: Spearman between the values from one half of the evaluations and from the other.
+        """How reproducible the ranking is: Spearman between the values from one half of the
+        evaluations and from the other.
 
-        The rows of X are not looked at; they are there for GridSearchCV, which can so find the budget that is enough.
+        The rows of X are not looked at; they are there for GridSearchCV, which can so find the
+        budget that is enough.
         """
         check_is_fitted(self)
         if X is not None:
             validate_data(self, X, reset=False, skip_check_array=True)
-        notion = named(self.notion) if isinstance(self.notion, str) else self.notion
-        return split_half(self._evaluations, notion)
+        return split_half(self._evaluations, self._notion(), self.estimate_.estimator)
 
     def _html_repr(self) -> str:
         """In a notebook: the values once they are there, scikit-learn's diagram before."""
-        from databanzhaf.plots import small_html
-
-        return small_html(self.estimate_) if hasattr(self, "estimate_") else str(super()._html_repr())
+        if hasattr(self, "estimate_"):
+            return self.estimate_._repr_html_()
+        return str(super()._html_repr())
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         tags.input_tags.sparse = True
-        tags.input_tags.allow_nan = not self._takes_rows_as_they_are() or _allows_nan(self.estimator)
+        tags.input_tags.allow_nan = not self._takes_rows_as_they_are() or _allows_nan(
+            self.estimator
+        )
         return tags
 
 
@@ -254,25 +289,33 @@ def _allows_nan(estimator: Any) -> bool:
     return hasattr(estimator, "fit") and bool(get_tags(estimator).input_tags.allow_nan)
 
 
-def _rows(X: Any, which: Any) -> Any:
-    return X.iloc[np.flatnonzero(which)] if hasattr(X, "iloc") else X[which]
-
-
 def _labels(y: Any) -> Any:
     column = np.asarray(y)
     if column.ndim == 2 and column.shape[1] == 1:
         column = column[:, 0]
     if column.ndim != 1:
-        raise InvalidInput(f"`y` must be one label for each row; got shape {column.shape}. Choose one column.")
+        raise InvalidInput(
+            "`y` must be one label for each row",
+            got=f"shape {column.shape}",
+            remedy="Choose one column.",
+        )
     import pandas as pd
 
     missing = np.asarray(pd.isna(column)) if column.dtype.kind in "Of" else np.zeros(1, np.bool_)
     if missing.any():
-        raise InvalidInput(f"`y` must have no missing label; got NaN or None in row {np.flatnonzero(missing)[0]}. Drop or fill those rows.")
+        raise InvalidInput(
+            "`y` must have no missing label",
+            got=f"NaN or None in row {np.flatnonzero(missing)[0]}",
+            remedy="Drop or fill those rows.",
+        )
     if column.dtype.kind == "O" and all(isinstance(label, str) for label in column.ravel()):
         return column.astype(str)
     if column.dtype.kind == "O" and any(isinstance(label, str) for label in column):
-        raise InvalidInput("`y` must be all texts or all numbers; got a mixture. Convert with y.astype(str).")
+        raise InvalidInput(
+            "`y` must be all texts or all numbers",
+            got="a mixture",
+            remedy="Convert with y.astype(str).",
+        )
     return column
 
 
@@ -281,4 +324,6 @@ def _table(X: Any) -> Any:
 
     if hasattr(X, "iloc"):
         return X
-    return pd.DataFrame(X.toarray() if hasattr(X, "toarray") else X, columns=[f"x{i}" for i in range(X.shape[1])])
+    return pd.DataFrame(
+        X.toarray() if hasattr(X, "toarray") else X, columns=[f"x{i}" for i in range(X.shape[1])]
+    )

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 import databanzhaf as db
-from databanzhaf.applications import Curve, addition_curve, curves, removal_curve
+from databanzhaf.applications import Curve, addition_curve, removal_curve
 from tests.applications.test_detection import estimated
 from tests.closed_forms import noisy_additive
 
@@ -12,11 +12,18 @@ N = len(WORTH)
 
 
 def additive(call_size=16):
-    return db.games.Function(N, lambda coalitions: coalitions @ WORTH, name="worth", call_size=call_size)
+    return db.games.Function(
+        N, lambda coalitions: coalitions @ WORTH, name="worth", call_size=call_size
+    )
 
 
 def noise(n=6, call_size=16):
-    return db.games.Function(n, lambda coalitions, keys: db.chance.uniform(keys, 1)[:, 0], stochastic=True, call_size=call_size)
+    return db.games.Function(
+        n,
+        lambda coalitions, keys: db.chance.uniform(keys, 1)[:, 0],
+        stochastic=True,
+        call_size=call_size,
+    )
 
 
 def test_curves_of_an_additive_game_are_sums_of_sorted_worths():
@@ -27,9 +34,15 @@ def test_curves_of_an_additive_game_are_sums_of_sorted_worths():
     assert removal.counts.tolist() == list(range(N + 1))
     assert removal.counts.dtype == np.int64
     assert removal.utility.tolist() == [sum(low[k:]) for k in range(N + 1)]
-    assert removal_curve(game, estimate, lowest_first=False).utility.tolist() == [sum(high[k:]) for k in range(N + 1)]
-    assert addition_curve(game, estimate).utility.tolist() == joined == removal.utility[::-1].tolist()
-    assert addition_curve(game, estimate, lowest_first=True).utility.tolist() == [sum(low[:k]) for k in range(N + 1)]
+    assert removal_curve(game, estimate, lowest_first=False).utility.tolist() == [
+        sum(high[k:]) for k in range(N + 1)
+    ]
+    assert (
+        addition_curve(game, estimate).utility.tolist() == joined == removal.utility[::-1].tolist()
+    )
+    assert addition_curve(game, estimate, lowest_first=True).utility.tolist() == [
+        sum(low[:k]) for k in range(N + 1)
+    ]
 
 
 def test_true_values_are_the_envelope_of_all_orders():
@@ -50,7 +63,8 @@ def test_random_orders_are_uniform_on_average():
     orders = 400
     curve = removal_curve(additive(), estimated(WORTH), random_orders=orders)
     left = N - curve.counts
-    # The sum of a sample of `left` of n without replacement: mean left * mean, variance left (n - left) / n * s^2.
+    # The sum of a sample of `left` of n without replacement: mean left * mean, variance left (n -
+    # left) / n * s^2.
     spread = np.sqrt(left * (N - left) / N * WORTH.var(ddof=1) / orders)
     assert (np.abs(curve.random_mean - left * WORTH.mean()) <= 4 * spread).all()
     assert len(np.unique(curve.random, axis=0)) > orders * 0.9
@@ -85,8 +99,14 @@ def test_steps_are_spread_evenly_or_given():
     assert removal_curve(game, estimate, random_orders=0).counts.tolist() == list(range(0, 101, 5))
     assert removal_curve(game, estimate, random_orders=0, steps=2).counts.tolist() == [0, 100]
     assert removal_curve(game, estimate, random_orders=0, steps=[7]).counts.tolist() == [7]
-    assert removal_curve(game, estimate, random_orders=0, steps=range(3)).counts.tolist() == [0, 1, 2]
-    assert removal_curve(game, estimate, random_orders=0, steps=10**12).counts.tolist() == list(range(101))
+    assert removal_curve(game, estimate, random_orders=0, steps=range(3)).counts.tolist() == [
+        0,
+        1,
+        2,
+    ]
+    assert removal_curve(game, estimate, random_orders=0, steps=10**12).counts.tolist() == list(
+        range(101)
+    )
 
 
 def test_one_player():
@@ -95,11 +115,16 @@ def test_one_player():
     assert curve.utility.tolist() == [1, 0]
 
 
-@pytest.mark.parametrize("game", [noisy_additive(10)[0], noise(10, call_size=1), noise(10, call_size=7)], ids=repr)
-@pytest.mark.parametrize("evaluator", [db.evaluators.Processes(1), db.evaluators.Processes(2)], ids=repr)
+@pytest.mark.parametrize(
+    "game", [noisy_additive(10)[0], noise(10, call_size=1), noise(10, call_size=7)], ids=repr
+)
+@pytest.mark.parametrize(
+    "evaluator", [db.evaluators.Processes(1), db.evaluators.Processes(2)], ids=repr
+)
 def test_every_evaluator_gives_the_same_bits(game, evaluator):
     one, other = (
-        addition_curve(game, estimated(WORTH), repeats=2, seed=5, evaluator=where) for where in (db.evaluators.Local(), evaluator)
+        addition_curve(game, estimated(WORTH), repeats=2, seed=5, evaluator=where)
+        for where in (db.evaluators.Local(), evaluator)
     )
     assert np.array_equal(one.utility, other.utility)
     assert np.array_equal(one.random, other.random)
@@ -121,28 +146,44 @@ def test_repeats_are_averaged_and_no_two_trainings_share_their_noise():
         curve = removal_curve(noise(n), estimate, steps=n + 1, random_orders=30, repeats=repeats)
         drawn = np.concatenate([curve.utility, curve.random.ravel()])
         assert len(np.unique(drawn)) == size
-        # Uniform noise has mean 1/2 and variance 1/12; the variance of a variance is at most that of a Gaussian.
+        # Uniform noise has mean 1/2 and variance 1/12; the variance of a variance is at most that
+        # of a Gaussian.
         assert abs(drawn.mean() - 0.5) < 4 * np.sqrt(1 / 12 / repeats / size)
         assert abs(drawn.var() * 12 * repeats - 1) < 4 * np.sqrt(2 / size)
 
 
 def test_the_curve_is_the_game_at_its_keys():
     game, estimate = noise(6), estimated(np.arange(6))
-    keys = [db.chance.keys(3, db.chance.CURVE_TRAINING, np.arange(7), repeat) for repeat in range(3)]
+    keys = [
+        db.chance.keys(3, db.chance.CURVE_TRAINING, np.arange(7), repeat) for repeat in range(3)
+    ]
     expected = np.mean([db.chance.uniform(key, 1)[:, 0] for key in keys], axis=0)
     assert np.array_equal(removal_curve(game, estimate, seed=3, repeats=3).utility, expected)
 
 
 def test_its_noise_is_not_that_of_the_run():
     streams = db.chance
-    assert len({streams.DESIGN, streams.TRAINING, streams.CURVE_ORDERS, streams.CURVE_TRAINING, streams.SPLIT}) == 5
+    assert (
+        len(
+            {
+                streams.DESIGN,
+                streams.TRAINING,
+                streams.CURVE_ORDERS,
+                streams.CURVE_TRAINING,
+                streams.SPLIT,
+            }
+        )
+        == 5
+    )
 
 
 @pytest.mark.parametrize("cells", [1, 100, 1 << 22])
 @pytest.mark.parametrize("evaluator", [db.evaluators.Local(), db.evaluators.Processes(2)], ids=repr)
 def test_calls_begin_at_multiples_of_the_call_size(monkeypatch, evaluator, cells):
-    monkeypatch.setattr(curves, "BLOCK_CELLS", cells)
-    game = db.games.Function(4, lambda coalitions: np.full(len(coalitions), float(len(coalitions))), call_size=3)
+    monkeypatch.setattr("databanzhaf.evaluators.batch.BLOCK_CELLS", cells)
+    game = db.games.Function(
+        4, lambda coalitions: np.full(len(coalitions), float(len(coalitions))), call_size=3
+    )
     curve = removal_curve(game, estimated(np.arange(4)), random_orders=3, evaluator=evaluator)
     sizes = [*curve.utility, *curve.random.ravel()]
     assert sizes == [3.0] * 18 + [2.0] * 2

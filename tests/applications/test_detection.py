@@ -11,8 +11,19 @@ from databanzhaf.applications import detection_scores, mislabels
 
 def estimated(values, std_errors=0.0, freedom=np.inf):
     values = np.asarray(values, dtype=np.float64)
-    errors, freedom = np.broadcast_to(std_errors, values.shape), np.broadcast_to(freedom, values.shape)
-    return db.Estimate(values, errors.astype(float), freedom.astype(float), values[None], 5000, "Banzhaf", "reuse")
+    errors, freedom = (
+        np.broadcast_to(std_errors, values.shape),
+        np.broadcast_to(freedom, values.shape),
+    )
+    return db.Estimate(
+        values,
+        errors.astype(float),
+        freedom.astype(float),
+        values[None],
+        5000,
+        db.Banzhaf(),
+        db.estimators.Reuse(),
+    )
 
 
 def benjamini_hochberg(p, level):
@@ -49,12 +60,19 @@ def test_a_threshold_is_strict(rng):
     assert set(flagged) == set(np.flatnonzero(values < 0))
     assert (np.diff(values[flagged]) >= 0).all()
     assert mislabels(estimated(values), threshold=-3.0).size == 0
-    assert mislabels(estimated(np.array([-1e-17, -1e-9])), threshold=0).tolist() == [1]  # rounding is no loss
+    assert mislabels(estimated(np.array([-1e-17, -1e-9])), threshold=0).tolist() == [
+        1
+    ]  # rounding is no loss
 
 
 def test_clusters_are_the_best_of_all_splits(rng):
     for n in (2, 3, 5, 8, 11):
-        for values in (rng.normal(size=n), rng.integers(0, 4, size=n).astype(float), 1e6 + rng.random(n), rng.standard_cauchy(n)):
+        for values in (
+            rng.normal(size=n),
+            rng.integers(0, 4, size=n).astype(float),
+            1e6 + rng.random(n),
+            rng.standard_cauchy(n),
+        ):
             if np.ptp(values) == 0:
                 continue
             low = np.isin(np.arange(n), mislabels(estimated(values), "cluster"))
@@ -63,7 +81,9 @@ def test_clusters_are_the_best_of_all_splits(rng):
                 for split in product([False, True], repeat=n)
                 if any(split)
             )
-            assert within(values[low]) + within(values[~low]) == pytest.approx(best, rel=1e-9, abs=1e-12)
+            assert within(values[low]) + within(values[~low]) == pytest.approx(
+                best, rel=1e-9, abs=1e-12
+            )
             assert values[low].max() < values[~low].min()
 
 
@@ -90,14 +110,19 @@ def test_fdr_is_benjamini_hochberg(rng, level):
             values, freedom = rng.choice([0.01, 1.0, 5.0], n), rng.choice([2.0, 9.5, np.inf], n)
             estimate = estimated(values * t.ppf(p, freedom), values, freedom)
             flagged = mislabels(estimate, fdr=level)
-            assert set(flagged) == benjamini_hochberg(p, level) == set(np.flatnonzero(false_discovery_control(p) <= level))
+            assert (
+                set(flagged)
+                == benjamini_hochberg(p, level)
+                == set(np.flatnonzero(false_discovery_control(p) <= level))
+            )
             assert (np.diff(estimate.values[flagged]) >= 0).all()
             counts.add(len(flagged))
     assert len(counts) > 1
 
 
 def test_false_discoveries_keep_to_the_level_and_uncorrected_ones_do_not(rng):
-    # Values of exactly 0 are the hardest that are not to be flagged; then the rate is level * (share of them), exactly.
+    # Values of exactly 0 are the hardest that are not to be flagged; then the rate is level *
+    # (share of them), exactly.
     n, level, freedom = 100, 0.1, 6
     harmful = np.arange(n) < 20
     rate, uncorrected = [], []
@@ -113,7 +138,9 @@ def test_false_discoveries_keep_to_the_level_and_uncorrected_ones_do_not(rng):
 
 
 def test_fdr_of_exact_and_unmeasured_values():
-    estimate = estimated([-1.0, 0.0, 1.0, -9.0, -9.0], [0, 0, 0, np.inf, 1.0], [np.inf, np.inf, np.inf, np.nan, 3.0])
+    estimate = estimated(
+        [-1.0, 0.0, 1.0, -9.0, -9.0], [0, 0, 0, np.inf, 1.0], [np.inf, np.inf, np.inf, np.nan, 3.0]
+    )
     assert mislabels(estimate, fdr=0.05).tolist() == [4, 0]
     assert mislabels(estimated([0.0, 1.0]), fdr=0.99).size == 0
     # At 5 players a p of 0.03 alone is not enough; without doubt about another player it is.
@@ -127,10 +154,14 @@ def test_scores_equal_scikit_learns(rng):
         values, truth = rng.integers(-5, 6, size=n).astype(float), np.arange(n) % 3 == 0
         estimate = estimated(values)
         found = np.isin(np.arange(n), mislabels(estimate, fraction=0.3))
-        expected = [score(truth, found) for score in (f1_score, precision_score, recall_score)] + [roc_auc_score(truth, -values)]
+        expected = [score(truth, found) for score in (f1_score, precision_score, recall_score)] + [
+            roc_auc_score(truth, -values)
+        ]
         for wrong in (truth, np.flatnonzero(truth), np.flatnonzero(truth).tolist()):
             scores = detection_scores(estimate, wrong, flagged=found)
-            np.testing.assert_allclose([scores.f1, scores.precision, scores.recall, scores.auc], expected)
+            np.testing.assert_allclose(
+                [scores.f1, scores.precision, scores.recall, scores.auc], expected
+            )
         unequal = estimated(rng.permutation(n).astype(float))
         for share in (0.1, 0.3):
             assert detection_scores(unequal, truth, fraction=share) == detection_scores(
@@ -144,9 +175,18 @@ def test_equal_values_at_the_edge_score_the_mean_over_all_orders_of_the_rows():
     for fraction in (0.2, 0.4, 0.6, 0.8):
         found = detection_scores(estimated(values), truth, fraction=fraction)
         orders = [list(order) for order in permutations(range(5))]
-        flags = [np.isin(np.arange(5), mislabels(estimated(values[order]), fraction=fraction)) for order in orders]
-        for name, score in (("f1", f1_score), ("precision", precision_score), ("recall", recall_score)):
-            expected = np.mean([score(truth[order], flagged) for order, flagged in zip(orders, flags, strict=True)])
+        flags = [
+            np.isin(np.arange(5), mislabels(estimated(values[order]), fraction=fraction))
+            for order in orders
+        ]
+        for name, score in (
+            ("f1", f1_score),
+            ("precision", precision_score),
+            ("recall", recall_score),
+        ):
+            expected = np.mean(
+                [score(truth[order], flagged) for order, flagged in zip(orders, flags, strict=True)]
+            )
             assert getattr(found, name) == pytest.approx(expected)
 
 
@@ -211,10 +251,15 @@ def luck(coalitions, keys):
 
 @pytest.mark.parametrize(("budget", "most"), [(8, 0), (200, 0.05)])
 def test_where_nobody_hurts_somebody_is_flagged_no_more_often_than_the_level(budget, most):
-    """With eight coalitions some of 5,000 players fit the noise by chance, with a tiny spread within: Student's law alone flags them."""
+    """With eight coalitions some of 5,000 players fit the noise by chance, with a tiny spread
+    within: Student's law alone flags them.
+    """
     game = db.games.Function(5000, luck, stochastic=True, name="luck")
     seeds = 60
-    wrong = sum(mislabels(db.value(game, budget=budget, seed=seed), fdr=0.05).size > 0 for seed in range(seeds))
+    wrong = sum(
+        mislabels(db.value(game, budget=budget, seed=seed), fdr=0.05).size > 0
+        for seed in range(seeds)
+    )
     assert wrong / seeds <= most + 4 * np.sqrt(most * (1 - most) / seeds)
 
 

@@ -1,12 +1,14 @@
 """What every design promises: a pure function of the index, whatever the batch."""
 
-import json
+import sys
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
 
 import databanzhaf as db
 from databanzhaf import designs
+from databanzhaf.testing import check_design
 
 LAW = tuple(db.Shapley().weights(7))
 DESIGNS = [
@@ -30,43 +32,71 @@ DESIGNS = [
 each_design = pytest.mark.parametrize("design", DESIGNS, ids=repr)
 
 
-def indices(design):
-    return np.arange(min(design.size or 240, 240))
-
-
 @each_design
-def test_shape_and_type(design):
-    coalitions = design.coalitions(indices(design))
-    assert coalitions.dtype == np.bool_
-    assert coalitions.shape == (len(indices(design)), design.n_players)
-    assert design.coalitions(np.empty(0, dtype=np.int64)).shape == (0, design.n_players)
+def test_a_design_keeps_its_promises(design):
+    check_design(design)
 
 
-@each_design
-def test_the_batch_does_not_matter(design, rng):
-    index = indices(design)
-    whole = design.coalitions(index)
-    shuffled = rng.permutation(index)
-    assert np.array_equal(design.coalitions(shuffled), whole[shuffled])
-    assert np.array_equal(np.vstack([design.coalitions(index[i : i + 1]) for i in index]), whole)
+@dataclass(frozen=True)
+class Halves:
+    """A design from outside the package: the first or the second half of the players."""
+
+    n_players: int
+    shift: int = 0
+
+    size, unit = None, 1
+
+    def coalitions(self, indices):
+        first = np.arange(self.n_players) < self.n_players // 2
+        return np.asarray(first ^ ((np.asarray(indices)[:, None] + self.shift) % 2 == 1))
 
 
-@each_design
-def test_a_design_survives_the_ledgers_json(design):
-    again = designs.restore(json.loads(json.dumps(designs.describe(design))))
-    assert again == design
-    assert np.array_equal(again.coalitions(indices(design)), design.coalitions(indices(design)))
+def test_a_design_from_outside_is_stored_and_read(tmp_path):
+    check_design(Halves(6, 1))
+    assert designs.describe(Halves(6, 1))["design"] == f"{__name__}:Halves"
+    with db.Ledger(tmp_path / "run.db") as ledger:
+        ledger.bind({"game": "g"}, designs.describe(Halves(6)), seed=0, stochastic=False)
+        ledger.append(np.arange(4), np.zeros(4, int), np.arange(4.0), np.zeros(4))
+    assert db.ledger.read_evaluations(tmp_path / "run.db").design == Halves(6)
 
 
-@pytest.mark.parametrize("design", [d for d in DESIGNS if hasattr(d, "seed") and d.n_players == 7], ids=repr)
+def test_a_ledger_does_not_decide_what_is_imported(monkeypatch):
+    monkeypatch.delitem(sys.modules, "antigravity", raising=False)
+    for name in ("antigravity:fly", "subprocess:Popen", "os:system", "no.such:Thing"):
+        with pytest.raises(db.InvalidInput, match="not known here"):
+            designs.restore({"design": name, "n_players": 3})
+    assert "antigravity" not in sys.modules
+
+
+def test_designs_that_break_a_promise_are_found():
+    @dataclass(frozen=True)
+    class Drawn(Halves):
+        def coalitions(self, indices):
+            return np.random.default_rng().random((len(indices), self.n_players)) < 0.5
+
+    @dataclass(frozen=True)
+    class Counted(Halves):
+        def coalitions(self, indices):
+            return super().coalitions(np.arange(len(indices)))
+
+    for design in (Drawn(6), Counted(6)):
+        with pytest.raises(AssertionError):
+            check_design(design)
+
+
+@pytest.mark.parametrize(
+    "design", [d for d in DESIGNS if hasattr(d, "seed") and d.n_players == 7], ids=repr
+)
 def test_the_seed_matters(design):
     from dataclasses import replace
 
-    assert not np.array_equal(replace(design, seed=4).coalitions(np.arange(240)), design.coalitions(np.arange(240)))
+    assert not np.array_equal(
+        replace(design, seed=4).coalitions(np.arange(240)), design.coalitions(np.arange(240))
+    )
 
 
 def test_an_unknown_design_is_refused():
-    with pytest.raises(db.InvalidInput, match="no design"):
+    with pytest.raises(db.InvalidInput, match="not known here"):
         designs.restore({"design": "Lottery"})
     with pytest.raises(db.InvalidInput, match="dataclass"):
         designs.describe(object())

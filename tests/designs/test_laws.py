@@ -1,4 +1,6 @@
-"""Each design draws from the law that its estimator assumes. Tolerances are five standard deviations, over all cells."""
+"""Each design draws from the law that its estimator assumes. Tolerances are five standard
+deviations, over all cells.
+"""
 
 from math import comb, factorial
 
@@ -34,7 +36,11 @@ def test_anchored_starts_with_nobody_and_everybody():
     assert np.array_equal(coalitions[2:], designs.Coin(9, 2).coalitions(np.arange(2, 50)))
 
 
-@pytest.mark.parametrize("notion", [db.Banzhaf(), db.Shapley(), db.Beta(4, 1), db.LeaveOneOut()], ids=lambda notion: notion.name)
+@pytest.mark.parametrize(
+    "notion",
+    [db.Banzhaf(), db.Shapley(), db.Beta(4, 1), db.LeaveOneOut()],
+    ids=lambda notion: notion.name,
+)
 def test_paired_draws_the_notions_sizes_and_uniform_sets(notion):
     n, pairs = 5, 200_000
     coalitions = designs.Paired(n, 1, tuple(notion.weights(n))).coalitions(np.arange(2 * pairs))
@@ -81,7 +87,15 @@ def test_group_testing_has_the_stated_sizes():
 def test_truncation_stops_where_the_utility_is_near_that_of_everybody():
     design = designs.Permutation(4, 0, truncation=0.1)
     nan = np.nan
-    chains = np.array([[nan] * 5, [nan, nan, nan, nan, 1.0], [0.0, 0.95, nan, nan, 1.0], [0.0, 0.5, nan, nan, 1.0], [0, 1, 2, 3, 9.0]])
+    chains = np.array(
+        [
+            [nan] * 5,
+            [nan, nan, nan, nan, 1.0],
+            [0.0, 0.95, nan, nan, 1.0],
+            [0.0, 0.5, nan, nan, 1.0],
+            [0, 1, 2, 3, 9.0],
+        ]
+    )
     filled, following = design.fill(chains)
     assert following.tolist() == [4, 0, 5, 2, 5]
     assert filled[2].tolist() == [0.0, 0.95, 0.95, 0.95, 0.95]

@@ -24,14 +24,16 @@ pytestmark = [
         {"hidden": (), "optimizer": "sgd", "batch_size": None, "learning_rate": 0.1},
         {"smoothing": (2, 0.01)},
         {"sample_weight": np.linspace(0, 1, 30), "weighting": "sampling"},
-        {"score": "accuracy", "score_at": "best_epoch", "loss": "double_softmax"},
+        {"metric": "accuracy", "metric_at": "best_epoch", "loss": "double_softmax"},
     ],
     ids=str,
 )
 def test_network_equals_the_cpu(options):
     coalitions, keys = jobs(30, 70)
     gpu, cpu = (
-        Network(dataset(), device=device, epochs=4, chunk=64, **options).train(coalitions, keys, predictions=True, confidence=True)
+        Network(dataset(), device=device, epochs=4, chunk=64, **options).train(
+            coalitions, keys, predictions=True, confidence=True
+        )
         for device in ("cuda", "cpu")
     )
     np.testing.assert_allclose(gpu.predictions, cpu.predictions, atol=1e-4)
@@ -46,7 +48,10 @@ def test_module_with_dropout_and_convolutions_equals_the_cpu():
     for make, data, n in ((dropping, dataset(), 30), (cnn, images(), 24)):
         coalitions, keys = jobs(n, 20)
         gpu, cpu = (
-            Module(make, data, device=device, epochs=3, tf32=False, chunk=16).utility(coalitions, keys) for device in ("cuda", "cpu")
+            Module(make, data, device=device, epochs=3, tf32=False, chunk=16).utility(
+                coalitions, keys
+            )
+            for device in ("cuda", "cpu")
         )
         np.testing.assert_allclose(gpu, cpu, atol=1e-4)
 
@@ -62,7 +67,9 @@ def test_auto_takes_cuda_and_a_run_resumes_there(tmp_path):
 def test_running_out_of_memory_halves_the_chunk_and_loses_nothing():
     game = Module(cnn, images(), device="cuda", epochs=2, compiles=False, tf32=False, chunk=4096)
     coalitions, keys = jobs(24, 4096)
-    expected = Module(cnn, images(), device="cuda", epochs=2, compiles=False, tf32=False, chunk=256).utility(coalitions, keys)
+    expected = Module(
+        cnn, images(), device="cuda", epochs=2, compiles=False, tf32=False, chunk=256
+    ).utility(coalitions, keys)
     torch.cuda.empty_cache()
     total = torch.cuda.get_device_properties(0).total_memory
     torch.cuda.set_per_process_memory_fraction((torch.cuda.memory_reserved() + 400 * 2**20) / total)

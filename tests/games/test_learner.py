@@ -21,7 +21,9 @@ KEY = np.zeros(1, np.uint64)
 
 
 def dataset(n=40, n_val=60, n_classes=2, labels=None, **options):
-    X, y = make_classification(n + n_val, n_features=5, n_informative=4, n_redundant=0, n_classes=n_classes, random_state=0)
+    X, y = make_classification(
+        n + n_val, n_features=5, n_informative=4, n_redundant=0, n_classes=n_classes, random_state=0
+    )
     y = y if labels is None else np.array(labels)[y]
     return db.Dataset(X[:n], y[:n], X[n:], y[n:], **options)
 
@@ -39,9 +41,11 @@ def test_probability_is_the_mean_probability_of_the_true_class():
     game = Learner(LogisticRegression(), data)
     coalition = np.arange(40) % 3 > 0
     model = LogisticRegression().fit(data.X[coalition], data.y[coalition])
-    by_hand = np.mean([p[label] for p, label in zip(model.predict_proba(data.X_val), data.y_val, strict=True)])
+    by_hand = np.mean(
+        [p[label] for p, label in zip(model.predict_proba(data.X_val), data.y_val, strict=True)]
+    )
     assert utility(game, coalition) == pytest.approx(by_hand)
-    assert game.scoring == "probability"
+    assert game.metric == "probability"
 
 
 LABEL_SCORERS = ["accuracy", "balanced_accuracy", "f1"]
@@ -61,17 +65,22 @@ def test_scikit_learns_scorers_by_name(estimator, scorings):
     data = dataset()
     coalition = np.arange(40) % 4 > 0
     model = estimator.fit(data.X[coalition], data.y[coalition])
-    for scoring in scorings:
-        expected = get_scorer(scoring)(model, data.X_val, data.y_val)
-        assert utility(Learner(estimator, data, scoring), coalition) == pytest.approx(expected)
+    for metric in scorings:
+        expected = get_scorer(metric)(model, data.X_val, data.y_val)
+        assert utility(Learner(estimator, data, metric), coalition) == pytest.approx(expected)
 
 
 def test_scorers_as_objects_and_functions():
     data = dataset(n_classes=3)
     model = LogisticRegression().fit(data.X, data.y)
     macro = f1_score(data.y_val, model.predict(data.X_val), average="macro")
-    for scorer in (make_scorer(f1_score, average="macro"), lambda m, X, y: f1_score(y, m.predict(X), average="macro")):
-        assert utility(Learner(LogisticRegression(), data, scorer), everybody(data)) == pytest.approx(macro)
+    for scorer in (
+        make_scorer(f1_score, average="macro"),
+        lambda m, X, y: f1_score(y, m.predict(X), average="macro"),
+    ):
+        assert utility(
+            Learner(LogisticRegression(), data, scorer), everybody(data)
+        ) == pytest.approx(macro)
 
 
 def test_regression_defaults_to_r2_and_takes_any_scorer():
@@ -79,30 +88,40 @@ def test_regression_defaults_to_r2_and_takes_any_scorer():
     data = db.Dataset(X[:30], y[:30], X[30:], y[30:])
     model = LinearRegression().fit(data.X, data.y)
     game = Learner(LinearRegression(), data)
-    assert game.scoring == "r2"
+    assert game.metric == "r2"
     assert utility(game, everybody(data)) == pytest.approx(model.score(data.X_val, data.y_val))
-    for scoring in ("neg_mean_squared_error", "neg_median_absolute_error", "explained_variance"):
-        expected = get_scorer(scoring)(model, data.X_val, data.y_val)
-        assert utility(Learner(LinearRegression(), data, scoring), everybody(data)) == pytest.approx(expected)
+    for metric in ("neg_mean_squared_error", "neg_median_absolute_error", "explained_variance"):
+        expected = get_scorer(metric)(model, data.X_val, data.y_val)
+        assert utility(Learner(LinearRegression(), data, metric), everybody(data)) == pytest.approx(
+            expected
+        )
     mean = np.full(30, data.y.mean())
     expected = -np.mean((mean - data.y_val) ** 2)
-    assert utility(Learner(Ridge(), data, "neg_mean_squared_error"), np.zeros(30)) == pytest.approx(expected)
+    assert utility(Learner(Ridge(), data, "neg_mean_squared_error"), np.zeros(30)) == pytest.approx(
+        expected
+    )
     one = np.arange(30) == 3
     single = Ridge().fit(data.X[one], data.y[one])
-    assert utility(Learner(Ridge(), data), one) == pytest.approx(single.score(data.X_val, data.y_val))
+    assert utility(Learner(Ridge(), data), one) == pytest.approx(
+        single.score(data.X_val, data.y_val)
+    )
 
 
 def test_an_empty_coalition_predicts_the_majority():
-    data = db.Dataset(np.zeros((5, 1)), ["b", "a", "b", "b", "a"], np.zeros((4, 1)), ["b", "a", "a", "a"])
-    for scoring in ("probability", "accuracy"):
-        assert utility(Learner(LogisticRegression(), data, scoring), np.zeros(5)) == 0.25
+    data = db.Dataset(
+        np.zeros((5, 1)), ["b", "a", "b", "b", "a"], np.zeros((4, 1)), ["b", "a", "a", "a"]
+    )
+    for metric in ("probability", "accuracy"):
+        assert utility(Learner(LogisticRegression(), data, metric), np.zeros(5)) == 0.25
     assert np.isfinite(utility(Learner(LogisticRegression(), data, "neg_log_loss"), np.zeros(5)))
     assert utility(Learner(LogisticRegression(), data, "roc_auc"), np.zeros(5)) == 0.5
     assert utility(Learner(LinearSVC(), data, "roc_auc"), np.zeros(5)) == 0.5
 
 
 def test_a_coalition_of_one_class_predicts_it():
-    data = db.Dataset(np.zeros((5, 1)), ["b", "a", "b", "b", "a"], np.zeros((4, 1)), ["b", "a", "a", "a"])
+    data = db.Dataset(
+        np.zeros((5, 1)), ["b", "a", "b", "b", "a"], np.zeros((4, 1)), ["b", "a", "a", "a"]
+    )
     assert utility(Learner(LogisticRegression(), data), [0, 1, 0, 0, 1]) == 0.75
     assert utility(Learner(LogisticRegression(), data, "accuracy"), [1, 0, 1, 0, 0]) == 0.25
 
@@ -116,13 +135,13 @@ def test_a_coalition_that_lacks_a_class_gives_it_probability_zero():
     assert probabilities.shape == (60, 3)
     assert (probabilities[:, 1] == 0).all()
     assert probabilities.sum(axis=1) == pytest.approx(np.ones(60))
-    for estimator, scoring in (
+    for estimator, metric in (
         (LogisticRegression(), "neg_log_loss"),
         (LogisticRegression(), "roc_auc_ovr"),
         (LogisticRegression(), "top_k_accuracy"),
         (KNeighborsClassifier(1), "f1_macro"),
     ):
-        assert np.isfinite(utility(Learner(estimator, data, scoring), coalition))
+        assert np.isfinite(utility(Learner(estimator, data, metric), coalition))
 
 
 def test_a_class_that_only_the_validation_rows_have():
@@ -135,13 +154,22 @@ def test_string_labels_pandas_sparse_and_missing_features():
     data = dataset(labels=["spam", "ham"])
     plain = Learner(LogisticRegression(), data)
     frame = pd.DataFrame(data.X)
-    for table, val in ((frame, pd.DataFrame(data.X_val)), (sparse.csr_matrix(data.X), sparse.csr_matrix(data.X_val))):
+    for table, val in (
+        (frame, pd.DataFrame(data.X_val)),
+        (sparse.csr_matrix(data.X), sparse.csr_matrix(data.X_val)),
+    ):
         other = Learner(LogisticRegression(), db.Dataset(table, data.y, val, data.y_val))
-        assert utility(other, everybody(data)) == pytest.approx(utility(plain, everybody(data)), abs=1e-5)
+        assert utility(other, everybody(data)) == pytest.approx(
+            utility(plain, everybody(data)), abs=1e-5
+        )
     holes = data.X.copy()
     holes[::3, 0] = np.nan
     holed = db.Dataset(holes, data.y, data.X_val, data.y_val)
-    assert 0 < utility(Learner(HistGradientBoostingClassifier(random_state=0), holed), everybody(data)) < 1
+    assert (
+        0
+        < utility(Learner(HistGradientBoostingClassifier(random_state=0), holed), everybody(data))
+        < 1
+    )
     with pytest.raises(ValueError, match="NaN"):
         utility(Learner(LogisticRegression(), holed), everybody(data))
 
@@ -152,12 +180,14 @@ def test_pipelines_with_mixed_columns_and_groups():
     y = np.where((frame["size"] > 0) ^ (frame["colour"] == "red"), "yes", "no")
     supplier = np.repeat(["ann", "bob", "cy", "dee"], 15)
     pipeline = make_pipeline(
-        make_column_transformer((StandardScaler(), ["size"]), (OneHotEncoder(handle_unknown="ignore"), ["colour"])),
+        make_column_transformer(
+            (StandardScaler(), ["size"]), (OneHotEncoder(handle_unknown="ignore"), ["colour"])
+        ),
         DecisionTreeClassifier(),
     )
     data = db.Dataset(frame[:60], y[:60], frame[60:], y[60:], groups=supplier)
     estimate = db.value(Learner(pipeline, data), repeats=2)
-    assert estimate.estimator == "exact"
+    assert estimate.estimator.name == "exact"
     assert list(estimate.to_frame().index) == ["ann", "bob", "cy", "dee"]
     assert np.isfinite(estimate.std_errors).all()
 
@@ -251,9 +281,9 @@ def test_outcomes_are_kept_so_that_another_metric_needs_no_training(tmp_path, es
     data = dataset(n_classes=n_classes, labels=["x", "y", "z"][:n_classes])
     with db.Ledger(tmp_path / "run.db", keep="outcomes") as ledger:
         first = db.value(Learner(estimator, data, "accuracy"), budget=60, ledger=ledger)
-    for scoring in ("accuracy", "f1_macro", "balanced_accuracy"):
-        again = db.estimate(tmp_path / "run.db", game=Learner(estimator, data, scoring))
-        fresh = db.value(Learner(estimator, data, scoring), budget=60)
+    for metric in ("accuracy", "f1_macro", "balanced_accuracy"):
+        again = db.estimate(tmp_path / "run.db", game=Learner(estimator, data, metric))
+        fresh = db.value(Learner(estimator, data, metric), budget=60)
         assert np.array_equal(again.values, fresh.values)
     assert np.array_equal(db.estimate(tmp_path / "run.db").values, first.values)
     if hasattr(estimator, "predict_proba"):
@@ -279,7 +309,10 @@ def test_rescoring_needs_the_same_game_and_kept_outcomes(tmp_path):
     with pytest.raises(db.LedgerMismatch, match="keeps utilities only"):
         db.estimate(tmp_path / "plain.db", game=Learner(LogisticRegression(), data, "accuracy"))
     with pytest.raises(db.InvalidInput, match="metric"):
-        db.estimate(tmp_path / "kept.db", game=Learner(LogisticRegression(), data, lambda model, X, y: np.nan))
+        db.estimate(
+            tmp_path / "kept.db",
+            game=Learner(LogisticRegression(), data, lambda model, X, y: np.nan),
+        )
 
 
 def test_the_fingerprint_sees_data_model_parameters_and_metric(tmp_path):
@@ -311,8 +344,8 @@ def test_banzhaf_finds_flipped_labels():
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: Learner(LinearSVC(), dataset()), 'scoring="accuracy"'),
-        (lambda: Learner(Ridge(), dataset(), "probability"), 'scoring="r2"'),
+        (lambda: Learner(LinearSVC(), dataset()), 'metric="accuracy"'),
+        (lambda: Learner(Ridge(), dataset(), "probability"), 'metric="r2"'),
         (lambda: Learner(LogisticRegression(), dataset(), "acuracy"), "acuracy"),
         (lambda: Learner(LogisticRegression, dataset()), "instance"),
         (lambda: Learner(StandardScaler(), dataset()), "classifier or regressor"),
@@ -329,7 +362,11 @@ def test_bad_input_gets_one_clear_sentence(make, words):
 def test_randomness_inside_a_search_belongs_to_the_key_too():
     from sklearn.model_selection import GridSearchCV, StratifiedKFold
 
-    search = GridSearchCV(DecisionTreeClassifier(random_state=0), {"max_depth": [1, 2]}, cv=StratifiedKFold(2, shuffle=True))
+    search = GridSearchCV(
+        DecisionTreeClassifier(random_state=0),
+        {"max_depth": [1, 2]},
+        cv=StratifiedKFold(2, shuffle=True),
+    )
     game = Learner(search, dataset(n=30), "accuracy")
     assert game.stochastic
     coalitions, keys = np.ones((6, 30), bool), db.chance.keys(0, 2, np.arange(6))

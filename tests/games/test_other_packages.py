@@ -18,7 +18,9 @@ def data(labels=Y):
 
 
 def one_class_missing():
-    """All rows of the first and the last class: XGBoost alone would refuse the gap between their numbers."""
+    """All rows of the first and the last class: XGBoost alone would refuse the gap between their
+    numbers.
+    """
     return (Y[:30] != 1)[None, :]
 
 
@@ -27,7 +29,9 @@ def xgboost():
 
 
 def lightgbm():
-    return pytest.importorskip("lightgbm").LGBMClassifier(n_estimators=5, min_child_samples=2, verbose=-1, n_jobs=1)
+    return pytest.importorskip("lightgbm").LGBMClassifier(
+        n_estimators=5, min_child_samples=2, verbose=-1, n_jobs=1
+    )
 
 
 def skorch():
@@ -37,13 +41,21 @@ def skorch():
     class Net(nn.Module):
         def __init__(self):
             super().__init__()
-            self.layers = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Dropout(0.2), nn.Linear(8, 3))
+            self.layers = nn.Sequential(
+                nn.Linear(4, 8), nn.ReLU(), nn.Dropout(0.2), nn.Linear(8, 3)
+            )
 
         def forward(self, X):
             return self.layers(X)
 
     package = pytest.importorskip("skorch")
-    how = {"optimizer": torch.optim.Adam, "lr": 0.05, "max_epochs": 40, "train_split": None, "verbose": 0}
+    how = {
+        "optimizer": torch.optim.Adam,
+        "lr": 0.05,
+        "max_epochs": 40,
+        "train_split": None,
+        "verbose": 0,
+    }
     return package.NeuralNetClassifier(Net, criterion=nn.CrossEntropyLoss, **how)
 
 
@@ -51,7 +63,7 @@ def skorch():
 @pytest.mark.filterwarnings("ignore:X does not have valid feature names")
 def test_they_value_rows_and_give_the_same_bits_again(make):
     for estimator in (make(), make_pipeline(StandardScaler(), make())):
-        game = db.games.Learner(estimator, data(), scoring="accuracy")
+        game = db.games.Learner(estimator, data(), metric="accuracy")
         assert game.stochastic
         first, second = (db.value(game, budget=40).values for _ in range(2))
         assert np.array_equal(first, second)
@@ -62,18 +74,22 @@ def test_they_value_rows_and_give_the_same_bits_again(make):
 @pytest.mark.filterwarnings("ignore:X does not have valid feature names")
 def test_a_coalition_without_a_middle_class_is_scored_by_the_labels_own_names(make):
     key = np.zeros(1, np.uint64)
-    game = db.games.Learner(make(), data(), scoring="accuracy")
+    game = db.games.Learner(make(), data(), metric="accuracy")
     answers = game.answers(one_class_missing()[0], key[0])
     seen = game.dataset.y_val != 1
     assert np.mean(answers.predict(None)[seen] == game.dataset.y_val[seen]) > 0.9
     assert answers.predict_proba(None).shape == (120, 3)
-    assert np.mean(answers.predict_proba(None)[seen].argmax(axis=1) == game.dataset.y_val[seen]) > 0.9
+    assert (
+        np.mean(answers.predict_proba(None)[seen].argmax(axis=1) == game.dataset.y_val[seen]) > 0.9
+    )
 
 
 @pytest.mark.parametrize("flat", [False, True])
 @pytest.mark.parametrize("piped", [False, True])
 def test_a_skorch_regressor_learns_whatever_shape_its_module_answers_in(flat, piped):
-    """Answers of shape (rows, 1) beside targets of shape (rows,) would make torch compare every row with every other."""
+    """Answers of shape (rows, 1) beside targets of shape (rows,) would make torch compare every row
+    with every other.
+    """
     from torch import nn
 
     class Net(nn.Module):
@@ -90,14 +106,18 @@ def test_a_skorch_regressor_learns_whatever_shape_its_module_answers_in(flat, pi
     rows = (X - X.mean(axis=0)) / X.std(axis=0)
     target = rows.astype(np.float64) @ [1.0, -2.0, 0.5, 3.0]
     for labels in (target, target[:, None]):
-        dataset = db.Dataset(rows[:60].astype(np.float64), labels[:60], rows[60:].astype(np.float64), labels[60:])
+        dataset = db.Dataset(
+            rows[:60].astype(np.float64), labels[:60], rows[60:].astype(np.float64), labels[60:]
+        )
         game = db.games.Learner(estimator, dataset)
         assert game.utility(np.ones((1, 60), bool), np.zeros(1, np.uint64))[0] > 0.95  # its r2
 
 
 def test_xgboost_takes_labels_of_any_kind():
     names = np.array(["setosa", "versicolor", "virginica"])[Y]
-    numbers, texts = (db.games.Learner(xgboost(), data(labels), scoring="accuracy") for labels in (Y, names))
+    numbers, texts = (
+        db.games.Learner(xgboost(), data(labels), metric="accuracy") for labels in (Y, names)
+    )
     coalitions, keys = np.random.default_rng(0).random((8, 30)) < 0.5, np.arange(8, dtype=np.uint64)
     assert np.array_equal(numbers.utility(coalitions, keys), texts.utility(coalitions, keys))
 
@@ -111,9 +131,11 @@ def test_an_estimator_that_draws_from_numpys_global_generator_has_chance_by_inde
             return self
 
         def predict(self, X):
-            return np.where(np.arange(len(X)) < self.mood_ * len(X), self.classes_[0], self.classes_[-1])
+            return np.where(
+                np.arange(len(X)) < self.mood_ * len(X), self.classes_[0], self.classes_[-1]
+            )
 
-    game = db.games.Learner(Moody(), data(), scoring="accuracy", stochastic=True)
+    game = db.games.Learner(Moody(), data(), metric="accuracy", stochastic=True)
     coalitions, keys = np.ones((3, 30), bool), np.arange(3, dtype=np.uint64)
     state = np.random.get_state()[1].copy()  # noqa: NPY002
     first = game.utility(coalitions, keys)

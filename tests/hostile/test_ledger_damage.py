@@ -25,16 +25,18 @@ def smooth_game(n=12):
     return db.games.Function(n, lambda coalitions: np.tanh(coalitions @ weights), name="smooth")
 
 
-def learner(scoring="probability"):
+def learner(metric="probability"):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, 3))
     data = db.Dataset(X[:20], (X[:20, 0] > 0).astype(int), X[20:], (X[20:, 0] > 0).astype(int))
-    return db.games.Learner(LogisticRegression(random_state=0), data, scoring=scoring)
+    return db.games.Learner(LogisticRegression(random_state=0), data, metric=metric)
 
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
-    """A ledger that keeps outcomes, with what can be read of it: values, standard errors, outcomes, seconds."""
+    """A ledger that keeps outcomes, with what can be read of it: values, standard errors, outcomes,
+    seconds.
+    """
     path = tmp_path_factory.mktemp("whole") / "run.db"
     with db.Ledger(path, keep="outcomes") as ledger:
         db.value(learner(), budget=150, ledger=ledger)
@@ -43,7 +45,10 @@ def whole(tmp_path_factory):
 
 def read(path):
     with db.Ledger(path) as ledger:
-        estimate, outcomes = db.estimate(ledger), ledger.utilities(lambda outcome: float(zlib.crc32(outcome)))
+        estimate, outcomes = (
+            db.estimate(ledger),
+            ledger.utilities(lambda outcome: float(zlib.crc32(outcome))),
+        )
         return (*estimate.values, *estimate.std_errors, *outcomes[:, 0], ledger.seconds())
 
 
@@ -51,7 +56,11 @@ def flips(size, count):
     """Fixed places, a third of them in the first pages, where the structure of the file is."""
     rng = np.random.default_rng(16)
     early = rng.integers(0, min(size, 8192), count // 3)
-    return zip(np.concatenate([early, rng.integers(0, size, count - len(early))]), rng.integers(0, 8, count), strict=True)
+    return zip(
+        np.concatenate([early, rng.integers(0, size, count - len(early))]),
+        rng.integers(0, 8, count),
+        strict=True,
+    )
 
 
 def test_300_flipped_bits_are_harmless_or_named(tmp_path, whole):
@@ -75,7 +84,10 @@ def test_a_damaged_row_is_counted_and_nothing_runs_on_it(tmp_path, whole):
     path = shutil.copy(whole[0], tmp_path)
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("UPDATE evaluations SET utility = utility + 1e-9 WHERE idx IN (3, 5)")
-    with pytest.raises(db.LedgerFailed, match=r"2 of its 150 evaluations do not match their checksums.*restore a copy"):
+    with pytest.raises(
+        db.LedgerFailed,
+        match=r"2 of its 150 evaluations do not match their checksums.*restore a copy",
+    ):
         db.estimate(path)
     with pytest.raises(db.LedgerFailed, match="2 of its 150"):
         db.value(learner(), budget=200, ledger=path)
@@ -89,8 +101,15 @@ def test_a_damaged_row_is_counted_and_nothing_runs_on_it(tmp_path, whole):
         ("DELETE FROM evaluations WHERE idx = 7", "150 evaluations were written, and it holds 149"),
         ("DELETE FROM evaluations", "its 150 evaluations are gone"),
         ("DELETE FROM facts", "description of its run"),
-        ("UPDATE facts SET value = replace(value, '\"seed\": 0', '\"seed\": 1') WHERE name = 'design'", "description of its run"),
-        ("UPDATE total SET count = 151", "151 evaluations were written, and it holds 150"),
+        (
+            "UPDATE facts SET value = replace(value, '\"seed\": 0', '\"seed\": 1') WHERE name = "
+            "'design'",
+            "description of its run",
+        ),
+        (
+            "UPDATE total SET count = 151 WHERE name = 'evaluations'",
+            "151 evaluations were written, and it holds 150",
+        ),
         ("UPDATE total SET checksum = 5", "not those that were written"),
         ("DELETE FROM total", "count of its evaluations"),
         ("DROP TABLE evaluations", "no such table"),
@@ -110,6 +129,7 @@ def test_what_is_missing_or_exchanged_is_named(tmp_path, whole, damage, says):
         "UPDATE outcomes SET outcome = substr(outcome, 1, 40) WHERE idx = 9",
         "UPDATE outcomes SET outcome = zeroblob(length(outcome)) WHERE idx = 9",
         "DELETE FROM outcomes WHERE idx = 9",
+        "UPDATE total SET checksum = 5 WHERE name = 'outcomes'",
         "UPDATE outcomes SET idx = 1000000000000 WHERE idx = 9",
     ],
 )
@@ -120,6 +140,70 @@ def test_damaged_outcomes_are_named(tmp_path, whole, damage):
     with pytest.raises(db.LedgerFailed, match="damaged"):
         db.estimate(path, game=learner("accuracy"))
     assert np.array_equal(db.estimate(path).values, db.estimate(whole[0]).values)
+
+
+def test_parts_of_another_ledger_are_named(tmp_path):
+    """Pages and rows that are whole, but of another run."""
+    paths = [tmp_path / f"{seed}.db" for seed in (0, 1)]
+    for seed, path in enumerate(paths):
+        with db.Ledger(path, keep="outcomes") as ledger:
+            db.value(learner(), budget=150, ledger=ledger, seed=seed)
+    contents = [path.read_bytes() for path in paths]
+    truth, mixed = read(paths[0]), tmp_path / "mixed.db"
+    assert len(contents[0]) == len(contents[1])
+    named = 0
+    for page in range(len(contents[0]) // 4096):
+        where = slice(4096 * page, 4096 * (page + 1))
+        if contents[0][where] == contents[1][where]:
+            continue
+        changed = bytearray(contents[0])
+        changed[where] = contents[1][where]
+        mixed.write_bytes(changed)
+        try:
+            assert read(mixed) == truth
+        except db.LedgerFailed:
+            named += 1
+    assert named > 10
+
+
+def test_a_damage_that_a_cyclic_code_does_not_see_is_named(tmp_path, whole):
+    path = shutil.copy(whole[0], tmp_path)
+    with closing(sqlite3.connect(path)) as connection, connection:
+        [(packed,)] = connection.execute("SELECT outcome FROM outcomes WHERE idx = 3")
+        changed = bytearray(packed)
+        for place, bits in enumerate((0xEDB88320 << 1 | 1).to_bytes(5, "little")):
+            changed[382 + place] ^= bits
+        assert zlib.crc32(changed) == zlib.crc32(packed)
+        connection.execute("UPDATE outcomes SET outcome = ? WHERE idx = 3", (bytes(changed),))
+    with pytest.raises(db.LedgerFailed, match="1 of its 150 outcomes"):
+        db.estimate(path, game=learner("accuracy"))
+
+
+def test_facts_of_another_kind_and_a_false_format_are_named(tmp_path, whole):
+    for damage in ("UPDATE facts SET value = x'00' WHERE name = 'seed'", "PRAGMA user_version = 1"):
+        path = shutil.copy(whole[0], tmp_path)
+        with closing(sqlite3.connect(path)) as connection, connection:
+            connection.execute(damage)
+        with pytest.raises(db.LedgerFailed, match="damaged"):
+            db.Ledger(path)
+
+
+def test_another_folder_is_no_other_ledger(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "sub").mkdir()
+    with db.Ledger("run.db") as ledger:
+        db.value(smooth_game(), budget=20, ledger=ledger)
+        monkeypatch.chdir("sub")
+        db.value(smooth_game(), budget=40, ledger=ledger)
+        assert ledger.count() == 40
+    assert not list((tmp_path / "sub").iterdir())
+
+
+def test_odd_places_for_a_ledger_get_one_sentence(tmp_path):
+    (tmp_path / "loop.db").symlink_to(tmp_path / "loop.db")
+    for path in (tmp_path / ("l" * 300 + ".db"), tmp_path / "loop.db", Path(os.devnull), tmp_path):
+        with pytest.raises(db.LedgerFailed):
+            db.Ledger(path)
 
 
 @pytest.fixture
@@ -192,7 +276,12 @@ def test_a_folder_without_write_permission_hides_nothing(tmp_path, beside):
         file.chmod(0o444)
     folder.chmod(0o555)
     try:
-        seen = subprocess.run([sys.executable, "-c", READER, folder / "run.db"], capture_output=True, text=True, check=True).stdout.strip()
+        seen = subprocess.run(
+            [sys.executable, "-c", READER, folder / "run.db"],
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.strip()
     finally:
         folder.chmod(0o755)
         writer.close()
@@ -232,7 +321,12 @@ def test_a_ledger_that_goes_away_during_a_run_is_noticed_at_once(tmp_path, how):
 
     calls = []
     with pytest.raises(db.LedgerFailed, match="deleted or replaced"):
-        db.value(db.games.Function(12, utility, name="deleting", call_size=4), budget=4000, ledger=path, estimator="reuse")
+        db.value(
+            db.games.Function(12, utility, name="deleting", call_size=4),
+            budget=4000,
+            ledger=path,
+            estimator="reuse",
+        )
     assert sum(calls) < 100
 
 
@@ -247,7 +341,9 @@ def test_looking_at_a_ledger_makes_and_removes_nothing(tmp_path):
 
 
 def test_many_openings_at_once_lose_no_ledger(tmp_path):
-    """Each start: one runs, the others are refused or find its evaluations, and the finished ledger is there."""
+    """Each start: one runs, the others are refused or find its evaluations, and the finished ledger
+    is there.
+    """
     game = smooth_game()
     truth = db.value(game, budget=40, estimator="reuse").values
     for start in range(25):
@@ -281,6 +377,11 @@ def test_a_ledger_opened_before_another_run_made_the_file_sees_it(tmp_path):
         db.value(smooth_game(), budget=30, ledger=path)
         db.value(smooth_game(), budget=50, ledger=early)
         assert early.count() == 50
+    with db.Ledger(tmp_path / "third.db", keep="utilities") as early:
+        with db.Ledger(tmp_path / "third.db", keep="outcomes") as later:
+            db.value(learner(), budget=20, ledger=later)
+        with pytest.raises(db.LedgerMismatch, match="keeps outcomes"):
+            db.value(learner(), budget=20, ledger=early)
     other = db.games.Function(12, lambda coalitions: coalitions.sum(axis=1), name="other")
     with db.Ledger(tmp_path / "second.db") as early:
         db.value(smooth_game(), budget=30, ledger=tmp_path / "second.db")

@@ -72,7 +72,13 @@ def test_a_run_inside_a_pool_ends(tmp_path):
         "        print(pool.apply(_values, (2,)).tolist())\n"
     )
     here = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=60, env={**os.environ, "PYTHONPATH": here})
+    done = subprocess.run(
+        [sys.executable, str(script)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env={**os.environ, "PYTHONPATH": here},
+    )
     assert done.stdout.strip() == str(db.value(small_game()).values.tolist()), done.stderr
 
 
@@ -86,7 +92,11 @@ def test_pinned_to_one_core_a_run_can_still_be_stopped(tmp_path, number):
         "db.value(game, budget=60000, evaluator=db.evaluators.Processes(-1), progress=watch)\n"
     )
     process = subprocess.Popen(
-        [sys.executable, str(script)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, preexec_fn=_ctrl_c_is_heard
+        [sys.executable, str(script)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        preexec_fn=_ctrl_c_is_heard,
     )
     while int(process.stdout.readline() or 10**9) < 16:
         pass
@@ -120,8 +130,12 @@ def test_a_run_outlives_the_shell_that_began_it(tmp_path):
 
 def alive(group):
     """Processes of a group that run, without those that wait for their parent to look."""
-    lines = subprocess.run(["ps", "-eo", "pgid=,stat="], capture_output=True, text=True, check=True).stdout.splitlines()
-    return sum(1 for line in lines if int(line.split()[0]) == group and not line.split()[1].startswith("Z"))
+    lines = subprocess.run(
+        ["ps", "-eo", "pgid=,stat="], capture_output=True, text=True, check=True
+    ).stdout.splitlines()
+    return sum(
+        1 for line in lines if int(line.split()[0]) == group and not line.split()[1].startswith("Z")
+    )
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="process groups as on Unix")
@@ -134,7 +148,11 @@ def test_workers_end_within_seconds_of_a_kill_at_any_moment(tmp_path, delay):
         "    db.value(game, budget=60000, evaluator=db.evaluators.Processes(2))\n"
     )
     process = subprocess.Popen(
-        [sys.executable, str(script)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, start_new_session=True
+        [sys.executable, str(script)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        start_new_session=True,
     )
     assert process.stdout.readline() == "go\n"
     time.sleep(delay)

@@ -1,4 +1,6 @@
-"""Every fast kernel against the plain NumPy twin, on odd shapes; the twin itself against finite differences and torch."""
+"""Every fast kernel against the plain NumPy twin, on odd shapes; the twin itself against finite
+differences and torch.
+"""
 
 from dataclasses import replace
 
@@ -26,10 +28,10 @@ BASE = Recipe(
     weighted_sampling=False,
     smoothing_draws=0,
     smoothing_radius=0.0,
-    score="probability",
+    metric="probability",
     best_epoch=False,
 )
-REGRESSION = {"loss": "squared", "score": "r2", "sizes": (5, 6, 1)}
+REGRESSION = {"loss": "squared", "metric": "r2", "sizes": (5, 6, 1)}
 RECIPES = {
     "plain": BASE,
     "relu": replace(BASE, activation="relu"),
@@ -45,16 +47,27 @@ RECIPES = {
     "batch of one": replace(BASE, batch_size=1),
     "last batch of one": replace(BASE, batch_size=3),
     "smoothing": replace(BASE, smoothing_draws=1, smoothing_radius=0.05),
-    "smoothing by three": replace(BASE, smoothing_draws=3, smoothing_radius=0.05, optimizer="sgd", batch_size=None),
+    "smoothing by three": replace(
+        BASE, smoothing_draws=3, smoothing_radius=0.05, optimizer="sgd", batch_size=None
+    ),
     "weighted sampling": replace(BASE, weighted_sampling=True),
-    "one batch per epoch": replace(BASE, weighted_sampling=True, batches_per_epoch=1, best_epoch=True, score="accuracy", epochs=5),
+    "one batch per epoch": replace(
+        BASE,
+        weighted_sampling=True,
+        batches_per_epoch=1,
+        best_epoch=True,
+        metric="accuracy",
+        epochs=5,
+    ),
     "two batches per epoch": replace(BASE, batches_per_epoch=2),
-    "accuracy": replace(BASE, score="accuracy"),
-    "log loss": replace(BASE, score="log_loss"),
-    "best epoch": replace(BASE, score="accuracy", best_epoch=True, epochs=5),
+    "accuracy": replace(BASE, metric="accuracy"),
+    "log loss": replace(BASE, metric="log_loss"),
+    "best epoch": replace(BASE, metric="accuracy", best_epoch=True, epochs=5),
     "regression": replace(BASE, **REGRESSION),
-    "regression, mse": replace(BASE, **{**REGRESSION, "score": "mse"}, best_epoch=True),
-    "linear regression": replace(BASE, **{**REGRESSION, "sizes": (5, 1)}, optimizer="sgd", batch_size=None),
+    "regression, mse": replace(BASE, **{**REGRESSION, "metric": "mse"}, best_epoch=True),
+    "linear regression": replace(
+        BASE, **{**REGRESSION, "sizes": (5, 1)}, optimizer="sgd", batch_size=None
+    ),
 }
 each_recipe = pytest.mark.parametrize("recipe", RECIPES.values(), ids=RECIPES)
 
@@ -79,7 +92,9 @@ def jobs(n=13, m=12):
 
 
 def stacked(recipe, rows, members, keys, chunk=None, **more):
-    trainer = Trainer(fully_connected(recipe), recipe, rows, device="cpu", compiles=False, tf32=False, chunk=chunk)
+    trainer = Trainer(
+        fully_connected(recipe), recipe, rows, device="cpu", compiles=False, tf32=False, chunk=chunk
+    )
     return trainer.train(members, keys, **more)
 
 
@@ -88,9 +103,10 @@ each_kernel = pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
 
 
 def assert_same(ours, twin, recipe):
-    # float32 against float64 after a dozen steps: predictions agree to 2e-4, so that a score can differ by a row that lies on the border.
+    # float32 against float64 after a dozen steps: predictions agree to 2e-4, so that a score can
+    # differ by a row that lies on the border.
     np.testing.assert_allclose(ours.predictions, twin.predictions, atol=2e-4)
-    tolerance = 2 / 70 if recipe.score == "accuracy" else 2e-4
+    tolerance = 2 / 70 if recipe.metric == "accuracy" else 2e-4
     np.testing.assert_allclose(ours.scores, twin.scores, atol=tolerance)
     if twin.confidence is not None:
         np.testing.assert_allclose(ours.confidence, twin.confidence, atol=2e-4 * len(ours.scores))
@@ -102,8 +118,14 @@ def assert_same(ours, twin, recipe):
 def test_fast_kernels_equal_the_twin(kernel, recipe):
     weights = np.linspace(0, 2, 13) if recipe.weighted_sampling else None
     rows, (members, keys) = make_rows(recipe, weights=weights), jobs()
-    twin = reference.train(recipe, rows, members, keys, predictions=True, confidence=recipe.classifies)
-    assert_same(kernel(recipe, rows, members, keys, predictions=True, confidence=recipe.classifies), twin, recipe)
+    twin = reference.train(
+        recipe, rows, members, keys, predictions=True, confidence=recipe.classifies
+    )
+    assert_same(
+        kernel(recipe, rows, members, keys, predictions=True, confidence=recipe.classifies),
+        twin,
+        recipe,
+    )
 
 
 @each_kernel
@@ -135,7 +157,9 @@ def test_a_weight_of_zero_equals_leaving_the_row_out(kernel):
     without[:, [3, 7]] = False
     keep = without.any(axis=1)
     for recipe in (BASE, replace(BASE, weighted_sampling=True)):
-        zero = kernel(recipe, make_rows(recipe, weights=weights), members[keep], keys[keep], predictions=True)
+        zero = kernel(
+            recipe, make_rows(recipe, weights=weights), members[keep], keys[keep], predictions=True
+        )
         out = kernel(recipe, make_rows(recipe), without[keep], keys[keep], predictions=True)
         np.testing.assert_array_equal(zero.predictions, out.predictions)
 
@@ -144,7 +168,10 @@ def test_threads_and_chunks_change_no_bit():
     rows, (members, keys) = make_rows(BASE), jobs(m=31)
     one = cpu.train(BASE, rows, members, keys, predictions=True, threads=1)
     for threads in (2, 3, 5):
-        assert np.array_equal(cpu.train(BASE, rows, members, keys, predictions=True, threads=threads).predictions, one.predictions)
+        assert np.array_equal(
+            cpu.train(BASE, rows, members, keys, predictions=True, threads=threads).predictions,
+            one.predictions,
+        )
     whole = stacked(BASE, rows, members, keys, predictions=True)
     for chunk in (1, 7, 16):
         parts = stacked(BASE, rows, members, keys, predictions=True, chunk=chunk)
@@ -152,13 +179,23 @@ def test_threads_and_chunks_change_no_bit():
 
 
 def test_memory_that_torch_keeps_for_later_counts_as_free(monkeypatch):
-    """A second game in one process gets as many models at a time as the first: here 60% of the card is in torch's store."""
+    """A second game in one process gets as many models at a time as the first: here 60% of the card
+    is in torch's store.
+    """
     card = {"free": 0.4 * 2**20, "kept": 0.6 * 2**20}
 
     def empty_cache():
         card.update(free=card["free"] + card["kept"], kept=0)
 
-    trainer = Trainer(fully_connected(BASE), BASE, make_rows(BASE), device="cpu", compiles=False, tf32=False, chunk=None)
+    trainer = Trainer(
+        fully_connected(BASE),
+        BASE,
+        make_rows(BASE),
+        device="cpu",
+        compiles=False,
+        tf32=False,
+        chunk=None,
+    )
     monkeypatch.setattr(torch.cuda, "empty_cache", empty_cache)
     monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (int(card["free"]), 2**20))
     monkeypatch.setattr(trainer, "device", torch.device("cuda"))
@@ -170,14 +207,21 @@ def test_models_start_from_the_same_bits_and_see_the_same_batches():
 
     recipe, keys = RECIPES["three hidden layers"], db.chance.keys(4, 2, np.arange(6))
     rows, (members, _) = make_rows(recipe), jobs(m=6)
-    trainer = Trainer(fully_connected(recipe), recipe, rows, device="cpu", compiles=False, tf32=False, chunk=None)
+    trainer = Trainer(
+        fully_connected(recipe), recipe, rows, device="cpu", compiles=False, tf32=False, chunk=None
+    )
     stack = trainer.eager.initial(torch.from_numpy(keys.view(np.int64)))
     for model, key in enumerate(keys):
         flat = torch.cat([p[model].ravel() for p in stack.values()]).numpy()
         assert np.array_equal(flat, reference.initial(recipe, key))
     counts = torch.from_numpy(members.sum(axis=1))
     for epoch in range(3):
-        ours = trainer.eager.order(torch.from_numpy(keys.view(np.int64)), torch.from_numpy(members), counts, torch.tensor(epoch)).numpy()
+        ours = trainer.eager.order(
+            torch.from_numpy(keys.view(np.int64)),
+            torch.from_numpy(members),
+            counts,
+            torch.tensor(epoch),
+        ).numpy()
         for model, key in enumerate(keys):
             twin = np.concatenate(list(reference.batches(recipe, rows, members[model], key, epoch)))
             assert np.array_equal(ours[model][ours[model] >= 0], twin)
@@ -185,9 +229,15 @@ def test_models_start_from_the_same_bits_and_see_the_same_batches():
     numbers = np.array([0, 1, 2**63, 2**64 - 1, 12345678901234567890], np.uint64)
     signed = torch.from_numpy(numbers.view(np.int64))
     assert np.array_equal(mix(signed).numpy().view(np.uint64), db.chance.mix(numbers))
-    assert np.array_equal(fold(signed, 7).numpy().view(np.uint64), db.chance.fold(numbers, np.array([7], np.uint64)))
+    assert np.array_equal(
+        fold(signed, 7).numpy().view(np.uint64), db.chance.fold(numbers, np.array([7], np.uint64))
+    )
     words = db.chance.words(keys, 50)
-    np.testing.assert_allclose(gaussian(torch.from_numpy(words.view(np.int64))).numpy(), reference.gaussian(keys, 50), atol=1e-12)
+    np.testing.assert_allclose(
+        gaussian(torch.from_numpy(words.view(np.int64))).numpy(),
+        reference.gaussian(keys, 50),
+        atol=1e-12,
+    )
 
 
 def test_initial_weights_have_torchs_law():
@@ -229,7 +279,9 @@ def test_the_twins_gradient_by_finite_differences(recipe):
 
 @pytest.mark.parametrize("optimizer", ["adam", "sgd"])
 def test_updates_equal_torch_optim_step_by_step(optimizer, rng):
-    recipe = replace(BASE, optimizer=optimizer, momentum=0.9 if optimizer == "sgd" else 0.0, eps=1e-7)
+    recipe = replace(
+        BASE, optimizer=optimizer, momentum=0.9 if optimizer == "sgd" else 0.0, eps=1e-7
+    )
     theta = rng.normal(size=20)
     parameter = torch.nn.Parameter(torch.from_numpy(theta.copy()))
     torch_optimizer = (
@@ -248,7 +300,9 @@ def test_updates_equal_torch_optim_step_by_step(optimizer, rng):
 
 @each_kernel
 def test_a_model_that_has_seen_all_its_rows_is_not_touched(kernel):
-    """A small coalition trained beside a large one ends where it ends alone: Adam's momentum must not move it."""
+    """A small coalition trained beside a large one ends where it ends alone: Adam's momentum must
+    not move it.
+    """
     rows = make_rows(BASE)
     members = np.stack([np.arange(13) < 2, np.ones(13, bool)])
     keys = db.chance.keys(3, 2, np.arange(2))
@@ -259,13 +313,17 @@ def test_a_model_that_has_seen_all_its_rows_is_not_touched(kernel):
 
 @each_kernel
 def test_a_diverged_model_scores_nan(kernel):
-    recipe = replace(RECIPES["regression"], learning_rate=1e30, optimizer="sgd", momentum=0.9, epochs=8)
+    recipe = replace(
+        RECIPES["regression"], learning_rate=1e30, optimizer="sgd", momentum=0.9, epochs=8
+    )
     rows, (members, keys) = make_rows(recipe), jobs(m=2)
     assert np.isnan(kernel(recipe, rows, members, keys).scores).all()
 
 
 @pytest.mark.parametrize("kernel", ["cpu", "torch"])
-@pytest.mark.parametrize("name", ["plain", "no hidden layer", "three hidden layers", "smoothing", "regression"])
+@pytest.mark.parametrize(
+    "name", ["plain", "no hidden layer", "three hidden layers", "smoothing", "regression"]
+)
 def test_columns_that_are_always_zero_are_left_out_and_change_nothing(kernel, name):
     from databanzhaf.kernels.recipe import narrowed
 
@@ -282,7 +340,9 @@ def test_columns_that_are_always_zero_are_left_out_and_change_nothing(kernel, na
         ours = cpu.train(recipe, rows, members, keys, predictions=True)
     else:
         program = fully_connected(smaller, numbers, recipe)
-        trainer = Trainer(program, smaller, fewer, device="cpu", compiles=False, tf32=False, chunk=None)
+        trainer = Trainer(
+            program, smaller, fewer, device="cpu", compiles=False, tf32=False, chunk=None
+        )
         ours = trainer.train(members, keys, predictions=True)
         stack = trainer.eager.initial(torch.from_numpy(keys.view(np.int64)))
         flat = torch.cat([p[0].ravel() for p in stack.values()]).numpy()

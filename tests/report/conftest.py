@@ -21,11 +21,17 @@ def value(path, folder, *words):
 
 
 def nasty_table(path):
-    """Cells and columns that would run or break a page: markup, quotes, right-to-left text, very long strings, places of the template."""
+    """Cells and columns that would run or break a page: markup, quotes, right-to-left text, very
+    long strings, places of the template.
+    """
     rng = np.random.default_rng(0)
     n = 60
     table = pd.DataFrame(
-        {"x": rng.normal(size=n), ATTACK: rng.normal(size=n), "quote\"'`": rng.choice([ATTACK, "</script>", "שלום עולם"], n)}
+        {
+            "x": rng.normal(size=n),
+            ATTACK: rng.normal(size=n),
+            "quote\"'`": rng.choice([ATTACK, "</script>", "שלום עולם"], n),
+        }
     )
     table["long"] = rng.choice(["w" * 10_000, "{data}{plotly}{script}", "\u2028\u2029 <!-- "], n)
     table["label"] = np.where(table["x"] + rng.normal(size=n) > 0, "yes <b>", "no & 'no'")
@@ -45,12 +51,67 @@ def reports(tmp_path_factory):
     rows, target = load_diabetes(return_X_y=True, as_frame=True)
     rows.assign(progress=target).to_csv(folder / "diabetes.csv", index=False)
     options = {
-        "rows": (suppliers, "--target", "bought", "--id", "id", "--drop", "supplier", "--budget", "600", "--curve"),
-        "groups": (suppliers, "--target", "bought", "--drop", "id", "--groups", "supplier", "--budget", "200"),
-        "images": (folder / "digits.npz", "--target", "y", "--model", "logistic", "--budget", "400"),
-        "regression": (folder / "diabetes.csv", "--target", "progress", "--model", "linear", "--budget", "400"),
-        "nasty": (nasty_table(folder / "nasty.csv"), "--target", "label", "--drop", "site", "--budget", "300"),
-        "no errors": (suppliers, "--target", "bought", "--drop", "id", "--notion", "least-core", "--budget", "200"),
+        "rows": (
+            suppliers,
+            "--target",
+            "bought",
+            "--id",
+            "id",
+            "--drop",
+            "supplier",
+            "--budget",
+            "600",
+            "--curve",
+        ),
+        "groups": (
+            suppliers,
+            "--target",
+            "bought",
+            "--drop",
+            "id",
+            "--groups",
+            "supplier",
+            "--budget",
+            "200",
+        ),
+        "images": (
+            folder / "digits.npz",
+            "--target",
+            "y",
+            "--model",
+            "logistic",
+            "--budget",
+            "400",
+        ),
+        "regression": (
+            folder / "diabetes.csv",
+            "--target",
+            "progress",
+            "--model",
+            "linear",
+            "--budget",
+            "400",
+        ),
+        "nasty": (
+            nasty_table(folder / "nasty.csv"),
+            "--target",
+            "label",
+            "--drop",
+            "site",
+            "--budget",
+            "300",
+        ),
+        "no errors": (
+            suppliers,
+            "--target",
+            "bought",
+            "--drop",
+            "id",
+            "--notion",
+            "least-core",
+            "--budget",
+            "200",
+        ),
     }
     return {name: value(path, folder / name, *words) for name, (path, *words) in options.items()}
 
@@ -58,7 +119,11 @@ def reports(tmp_path_factory):
 @pytest.fixture(scope="session")
 def browser():
     playwright = pytest.importorskip("playwright.sync_api")
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    chromium = (
+        shutil.which("chromium")
+        or shutil.which("chromium-browser")
+        or shutil.which("google-chrome")
+    )
     if chromium is None:
         pytest.skip("needs Chromium")
     quiet = [

@@ -1,4 +1,6 @@
-"""The report in a real browser: no error, nothing overflows, sorting and search by keyboard, accessible, harmless."""
+"""The report in a real browser: no error, nothing overflows, sorting and search by keyboard,
+accessible, harmless.
+"""
 
 from pathlib import Path
 
@@ -17,7 +19,12 @@ def open_page(browser, reports):
         contexts.append(context)
         page = context.new_page()
         page.errors, page.asked = [], []
-        page.on("console", lambda message: page.errors.append(message.text) if message.type in ("error", "warning") else None)
+        page.on(
+            "console",
+            lambda message: (
+                page.errors.append(message.text) if message.type in ("error", "warning") else None
+            ),
+        )
         page.on("pageerror", lambda error: page.errors.append(str(error)))
         page.on("request", lambda request: page.asked.append(request.url))
         page.goto(reports[name].as_uri())
@@ -42,7 +49,9 @@ def test_opens_without_error_and_without_overflow(open_page, name, width, scheme
     assert outside == []
 
 
-@pytest.mark.parametrize(("name", "scheme"), [*((name, "light") for name in NAMES), ("rows", "dark"), ("images", "dark")])
+@pytest.mark.parametrize(
+    ("name", "scheme"), [*((name, "light") for name in NAMES), ("rows", "dark"), ("images", "dark")]
+)
 def test_axe_finds_no_violation(open_page, name, scheme):
     axe = pytest.importorskip("axe_playwright_python")
     page = open_page(name, 1400, scheme)
@@ -53,8 +62,14 @@ def test_axe_finds_no_violation(open_page, name, scheme):
 
 
 def cells(page, column):
-    names = [name.removesuffix(" ▲").removesuffix(" ▼") for name in page.locator("#rows thead th").all_inner_texts()]
-    return [row.locator("td").nth(names.index(column)).inner_text() for row in page.locator("#rows tbody tr").all()]
+    names = [
+        name.removesuffix(" ▲").removesuffix(" ▼")
+        for name in page.locator("#rows thead th").all_inner_texts()
+    ]
+    return [
+        row.locator("td").nth(names.index(column)).inner_text()
+        for row in page.locator("#rows tbody tr").all()
+    ]
 
 
 def test_sorting_searching_and_paging_by_keyboard(open_page):
@@ -85,7 +100,12 @@ def test_everything_is_reached_by_the_tab_key(open_page):
     seen = set()
     for _ in range(60):
         page.keyboard.press("Tab")
-        seen.add(page.evaluate("document.activeElement.id || document.activeElement.textContent.trim().slice(0, 20)"))
+        seen.add(
+            page.evaluate(
+                "document.activeElement.id || document.activeElement.textContent.trim().slice(0, "
+                "20)"
+            )
+        )
     assert {"words", "size", "only", "rank ▲", "age"} <= seen
 
 
@@ -109,7 +129,10 @@ def test_pictures_are_shown(open_page):
         page.locator("#only").press("Space")
     pictures = page.locator("#rows img")
     assert pictures.count() == 25
-    assert page.evaluate("[...document.querySelectorAll('#rows img')].every((i) => i.complete && i.naturalWidth === 8)")
+    assert page.evaluate(
+        "[...document.querySelectorAll('#rows img')].every((i) => i.complete && i.naturalWidth "
+        "=== 8)"
+    )
     assert pictures.first.get_attribute("alt").startswith("row ")
 
 

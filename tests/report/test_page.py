@@ -14,22 +14,39 @@ from typer.testing import CliRunner
 
 import databanzhaf as db
 from databanzhaf.cli import app
-from databanzhaf.report import describe
+from databanzhaf.diagnostics import Trust
+from databanzhaf.pipeline import Flag
 from databanzhaf.report.content import cell
+from databanzhaf.report.content import describe as describe_by
 from databanzhaf.report.picture import data_address, is_image, png
-from databanzhaf.trust import Trust
 
 SURE = Trust(0.95, 0.1, 0.5)
 
 
+def describe(*what, rule="fdr:0.05", **more):
+    return describe_by(*what, rule=Flag.parse(rule), **more)
+
+
 def data_of(path):
-    return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', path.read_text(), flags=re.DOTALL)[1])
+    return json.loads(
+        re.search(
+            r'<script type="application/json" id="data">(.*?)</script>',
+            path.read_text(),
+            flags=re.DOTALL,
+        )[1]
+    )
 
 
 def estimated(values, errors):
     values = np.asarray(values, dtype=float)
     return db.Estimate(
-        values, np.broadcast_to(errors, values.shape).astype(float), np.full(len(values), 9.0), values[None], 500, "banzhaf", "reuse"
+        values,
+        np.broadcast_to(errors, values.shape).astype(float),
+        np.full(len(values), 9.0),
+        values[None],
+        500,
+        db.Banzhaf(),
+        db.estimators.Reuse(),
     )
 
 
@@ -58,12 +75,19 @@ def test_a_report_can_be_written_again_and_is_the_same(reports):
 def test_a_great_many_rows_are_drawn_in_part_and_the_lowest_listed(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("databanzhaf.report.page.MOST_POINTS", 20)
-    monkeypatch.setattr("databanzhaf.jobs.reporting.MOST_LINES", 30)
+    monkeypatch.setattr("databanzhaf.report.build.MOST_LINES", 30)
     rng = np.random.default_rng(0)
-    pd.DataFrame(rng.normal(size=(150, 2)), columns=["a", "b"]).assign(label=rng.integers(0, 2, 150)).to_csv("t.csv", index=False)
-    done = CliRunner().invoke(app, ["value", "t.csv", "--target", "label", "--budget", "300", "--flag", "lowest:0.1"])
+    pd.DataFrame(rng.normal(size=(150, 2)), columns=["a", "b"]).assign(
+        label=rng.integers(0, 2, 150)
+    ).to_csv("t.csv", index=False)
+    done = CliRunner().invoke(
+        app, ["value", "t.csv", "--target", "label", "--budget", "300", "--flag", "lowest:0.1"]
+    )
     assert done.exit_code == 0, done.output
-    data, table = data_of(tmp_path / "runs/t/report.html"), pd.read_csv(tmp_path / "runs/t/values.csv", keep_default_na=False)
+    data, table = (
+        data_of(tmp_path / "runs/t/report.html"),
+        pd.read_csv(tmp_path / "runs/t/values.csv", keep_default_na=False),
+    )
     assert len(data["values"]) == 20
     assert (data["places"][0], data["places"][-1]) == (1, len(table))
     lowest = table.sort_values("rank").head(30)
@@ -76,9 +100,24 @@ def test_a_great_many_rows_are_drawn_in_part_and_the_lowest_listed(tmp_path, mon
 def test_two_thousand_rows_take_under_five_seconds_and_six_megabytes(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)
-    table = pd.DataFrame(rng.normal(size=(2900, 12)).round(4), columns=[f"column {i}" for i in range(12)])
-    table.assign(city=rng.choice(["Basel", "Turin"], 2900), label=rng.integers(0, 2, 2900)).to_csv("big.csv", index=False)
-    words = ["value", "big.csv", "--target", "label", "--model", "logistic", "--budget", "300", "--out", "big"]
+    table = pd.DataFrame(
+        rng.normal(size=(2900, 12)).round(4), columns=[f"column {i}" for i in range(12)]
+    )
+    table.assign(city=rng.choice(["Basel", "Turin"], 2900), label=rng.integers(0, 2, 2900)).to_csv(
+        "big.csv", index=False
+    )
+    words = [
+        "value",
+        "big.csv",
+        "--target",
+        "label",
+        "--model",
+        "logistic",
+        "--budget",
+        "300",
+        "--out",
+        "big",
+    ]
     assert CliRunner().invoke(app, words).exit_code == 0
     start = time.perf_counter()
     assert CliRunner().invoke(app, ["report", "big/run.db"]).exit_code == 0
@@ -87,13 +126,17 @@ def test_two_thousand_rows_take_under_five_seconds_and_six_megabytes(tmp_path, m
     assert (tmp_path / "big" / "report.html").stat().st_size < 6e6
 
 
-def test_without_the_chart_library_values_are_written_and_the_way_to_a_report_is_told(tmp_path, monkeypatch):
+def test_without_the_chart_library_values_are_written_and_the_way_to_a_report_is_told(
+    tmp_path, monkeypatch
+):
     import sys
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(sys.modules, "plotly.offline", None)
     CliRunner().invoke(app, ["example"])
-    done = CliRunner().invoke(app, ["value", "suppliers.csv", "--target", "bought", "--drop", "id", "--budget", "100"])
+    done = CliRunner().invoke(
+        app, ["value", "suppliers.csv", "--target", "bought", "--drop", "id", "--budget", "100"]
+    )
     assert done.exit_code == 0
     assert "pip install 'databanzhaf[report]'" in " ".join(done.stdout.split())
     assert not list(tmp_path.rglob("*.html"))
@@ -105,12 +148,15 @@ def test_alerts_say_what_matters_first():
     assert alert.startswith("12 of 100 rows are suspect")
     assert describe(found, np.arange(1), SURE, "rows")[0].startswith("1 of 100 rows is suspect")
     assert describe(found, np.arange(0), SURE, "groups") == [
-        "No group is suspect: none has a value below zero beyond chance, judged by these validation rows."
+        "No group is suspect: none has a value below zero beyond chance, judged by these "
+        "validation rows."
     ]
     unsure = describe(found, np.arange(3), Trust(0.4, 0.8, None), "rows")
     assert "not stable yet" in unsure[1]
     assert "80% of the differences" in unsure[2]
-    assert "Too few evaluations" in describe(estimated([1, 2], np.inf), np.arange(0), SURE, "rows")[0]
+    assert (
+        "Too few evaluations" in describe(estimated([1, 2], np.inf), np.arange(0), SURE, "rows")[0]
+    )
     assert "no standard errors" in describe(estimated([1, 2], np.nan), None, SURE, "rows")[0]
     groups = ["eve"] * 20 + ["ann"] * 80
     crowded = describe(found, np.arange(12), SURE, "rows", groups=groups)
@@ -120,7 +166,14 @@ def test_alerts_say_what_matters_first():
 
 
 def test_cells_of_the_users_table():
-    assert [cell(value) for value in (None, float("nan"), True, np.int64(3), 2.5, 2**70)] == ["", "", "True", 3, 2.5, str(2**70)]
+    assert [cell(value) for value in (None, float("nan"), True, np.int64(3), 2.5, 2**70)] == [
+        "",
+        "",
+        "True",
+        3,
+        2.5,
+        str(2**70),
+    ]
     assert cell("x" * 1000).endswith("… (1,000 characters)")
     assert len(cell("x" * 1000)) < 350
 

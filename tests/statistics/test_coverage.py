@@ -1,4 +1,6 @@
-"""Standard errors are right: over 400 independent runs the 95% interval covers the truth 92% to 98% of the time."""
+"""Standard errors are right: over 400 independent runs the 95% interval covers the truth 92% to 98%
+of the time.
+"""
 
 import numpy as np
 import pytest
@@ -17,13 +19,17 @@ CASES = [
     ("permutation", db.Banzhaf(), 420),
     ("group_testing", db.Shapley(), 400),
 ]
-each_case = pytest.mark.parametrize(("estimator", "notion", "budget"), CASES, ids=lambda x: getattr(x, "name", str(x)))
+each_case = pytest.mark.parametrize(
+    ("estimator", "notion", "budget"), CASES, ids=lambda x: getattr(x, "name", str(x))
+)
 
 
 def smooth_game():
     """Diminishing returns with unequal players: no symmetry or zero to hide behind."""
     weights = np.linspace(0.2, 2.0, 6)
-    return db.games.Function(6, lambda coalitions: 1 - np.exp(-(coalitions @ weights) / 3), name="smooth")
+    return db.games.Function(
+        6, lambda coalitions: 1 - np.exp(-(coalitions @ weights) / 3), name="smooth"
+    )
 
 
 def coverage(game, truth, estimator, notion, budget, shrink=1.0):
@@ -42,8 +48,8 @@ def test_without_noise(estimator, notion, budget):
     truth = db.value(game, notion, estimator="exact").values
     hits = coverage(game, truth, estimator, notion, budget)
     assert 0.92 <= hits.mean() <= 0.98
-    # 400 runs: four standard errors of a share of 95% are 4.4%. With ten samples a player the error leans on the others' curve, and
-    # may be too large for a player that matters less than they do.
+    # 400 runs: four standard errors of a share of 95% are 4.4%. With ten samples a player the error
+    # leans on the others' curve, and may be too large for a player that matters less than they do.
     assert (hits > 0.95 - 0.044).all()
     if (estimator, budget) != ("marginal", 120):
         assert (hits < 0.95 + 0.044).all()
@@ -58,21 +64,35 @@ def test_with_training_noise(estimator, notion, budget):
 
 @pytest.mark.parametrize(("n", "permutations"), [(50, 5), (50, 20), (200, 9)])
 def test_few_permutations_of_a_learning_curve(n, permutations):
-    """Contributions are large for the first few players only, and most players never come first: the game of data valuation."""
-    game = db.games.Function(n, lambda coalitions: 1 - np.exp(-coalitions.sum(axis=1) / 3), name=f"learning curve {n}")
+    """Contributions are large for the first few players only, and most players never come first:
+    the game of data valuation.
+    """
+    game = db.games.Function(
+        n, lambda coalitions: 1 - np.exp(-coalitions.sum(axis=1) / 3), name=f"learning curve {n}"
+    )
     truth = (1 - np.exp(-n / 3)) / n
-    for estimator, budget in (("permutation", permutations * (n + 1)), ("marginal", 2 * n * permutations)):
+    for estimator, budget in (
+        ("permutation", permutations * (n + 1)),
+        ("marginal", 2 * n * permutations),
+    ):
         hits = []
         for seed in range(60):
-            low, high = db.value(game, db.Shapley(), estimator=estimator, budget=budget, seed=seed).interval(0.95)
+            low, high = db.value(
+                game, db.Shapley(), estimator=estimator, budget=budget, seed=seed
+            ).interval(0.95)
             hits.append(np.mean((low <= truth) & (truth <= high)))
         assert 0.92 <= np.mean(hits) <= 0.99
 
 
-@pytest.mark.parametrize(("estimator", "notion", "budget"), [case for case in CASES if case[0] != "reuse"], ids=str)
+@pytest.mark.parametrize(
+    ("estimator", "notion", "budget"), [case for case in CASES if case[0] != "reuse"], ids=str
+)
 def test_standard_errors_are_the_spread_of_the_estimates(estimator, notion, budget):
     game = smooth_game()
-    runs = [db.value(game, notion, estimator=estimator, budget=4 * budget, seed=seed) for seed in range(300)]
+    runs = [
+        db.value(game, notion, estimator=estimator, budget=4 * budget, seed=seed)
+        for seed in range(300)
+    ]
     spread = np.std([run.values for run in runs], axis=0, ddof=1)
     claimed = np.sqrt(np.mean([run.std_errors**2 for run in runs], axis=0))
     # The spread of 300 runs is itself uncertain by 4%.

@@ -5,7 +5,9 @@ import pytest
 
 import databanzhaf as db
 
-MAJORITY = db.games.Function(200, lambda coalitions: coalitions.sum(axis=1) > 100, name="majority of 200")
+MAJORITY = db.games.Function(
+    200, lambda coalitions: coalitions.sum(axis=1) > 100, name="majority of 200"
+)
 VOTING = db.games.Function(8, lambda c: c @ [5, 4, 3, 2, 2, 1, 1, 1] >= 10, name="voting")
 
 
@@ -20,11 +22,17 @@ def test_a_rare_pivot_is_not_reported_as_certainly_worthless():
     assert covers(estimate, 1 / 200).mean() > 0.9
 
 
-@pytest.mark.parametrize(("estimator", "budget"), [("marginal", 160), ("permutation", 90), ("reuse", 40), ("group_testing", 100)])
+@pytest.mark.parametrize(
+    ("estimator", "budget"),
+    [("marginal", 160), ("permutation", 90), ("reuse", 40), ("group_testing", 100)],
+)
 def test_intervals_cover_where_few_samples_differ(estimator, budget):
     notion = db.Banzhaf() if estimator == "reuse" else db.Shapley()
     truth = db.value(VOTING, notion, estimator="exact").values
-    hits = [covers(db.value(VOTING, notion, estimator=estimator, budget=budget, seed=seed), truth) for seed in range(200)]
+    hits = [
+        covers(db.value(VOTING, notion, estimator=estimator, budget=budget, seed=seed), truth)
+        for seed in range(200)
+    ]
     assert np.mean(hits) > 0.92
 
 
@@ -36,7 +44,9 @@ def test_utilities_that_never_differ_say_nothing():
 
 
 def test_an_additive_game_is_known_exactly_after_two_permutations():
-    game = db.games.Function(12, lambda c: np.where(c, np.arange(12.0), 0).sum(axis=1), name="additive")
+    game = db.games.Function(
+        12, lambda c: np.where(c, np.arange(12.0), 0).sum(axis=1), name="additive"
+    )
     estimate = db.value(game, db.Shapley(), estimator="permutation", budget=26)
     assert estimate.values == pytest.approx(np.arange(12.0))
     assert (estimate.std_errors == 0).all()

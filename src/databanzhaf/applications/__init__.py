@@ -4,4 +4,12 @@ from databanzhaf.applications.curves import Curve, addition_curve, removal_curve
 from databanzhaf.applications.detection import DetectionScores, detection_scores, mislabels
 from databanzhaf.applications.weighting import weights
 
-__all__ = ["Curve", "DetectionScores", "addition_curve", "detection_scores", "mislabels", "removal_curve", "weights"]
+__all__ = [
+    "Curve",
+    "DetectionScores",
+    "addition_curve",
+    "detection_scores",
+    "mislabels",
+    "removal_curve",
+    "weights",
+]

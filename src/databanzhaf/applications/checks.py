@@ -5,15 +5,25 @@ from __future__ import annotations
 import numpy as np
 
 from databanzhaf.errors import InvalidInput, short
-from databanzhaf.types import Estimate
+from databanzhaf.estimate import Estimate
 
 
 def check_estimate(estimate: object) -> Estimate:
     """Return `estimate` if it gives each player a finite value."""
     if not isinstance(estimate, Estimate):
-        raise InvalidInput(f"`estimate` must be an Estimate; got {type(estimate).__name__}. Pass what databanzhaf.value(game) returns.")
-    if estimate.values.ndim != 1 or not estimate.values.size or not np.isfinite(estimate.values).all():
         raise InvalidInput(
-            f"`estimate` must have one finite value per player; got {short(estimate.values)}. Pass what databanzhaf.value(game) returns."
+            "`estimate` must be an Estimate",
+            got=f"{type(estimate).__name__}",
+            remedy="Pass what databanzhaf.value(game) returns.",
+        )
+    if (
+        estimate.values.ndim != 1
+        or not estimate.values.size
+        or not np.isfinite(estimate.values).all()
+    ):
+        raise InvalidInput(
+            "`estimate` must have one finite value per player",
+            got=short(estimate.values),
+            remedy="Pass what databanzhaf.value(game) returns.",
         )
     return estimate

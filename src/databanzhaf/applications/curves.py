@@ -10,9 +10,10 @@ import numpy as np
 
 from databanzhaf import chance
 from databanzhaf.applications.checks import check_estimate
-from databanzhaf.errors import EvaluationFailed, InvalidInput, check_count, short
-from databanzhaf.evaluators import Local
-from databanzhaf.types import BLOCK_CELLS, Estimate, Evaluator, FloatArray, Game, IntArray
+from databanzhaf.errors import InvalidInput, check_count, short
+from databanzhaf.estimate import Estimate
+from databanzhaf.evaluators import Local, play
+from databanzhaf.protocols import BoolArray, Evaluator, FloatArray, Game, IntArray
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,12 +26,13 @@ _SHOWN = 12
 class Curve:
     r"""Utility after some players were removed (or added), beside random orders.
 
-    `random_low` and `random_high` bound a further random order with probability 95%: for k random orders with mean m and standard
-    deviation s,
+    `random_low` and `random_high` bound a further random order with probability 95%: for k random
+    orders with mean m and standard deviation s,
 
     .. math:: m \pm t_{0.975, k-1}\, s \sqrt{1 + 1/k},
 
-    so that an order outside of the band is no ordinary one at that count. The band is NaN for fewer than two random orders.
+    so that an order outside of the band is no ordinary one at that count. The band is NaN for fewer
+    than two random orders.
 
     Attributes
     ----------
@@ -82,17 +84,44 @@ class Curve:
         import pandas as pd
 
         columns = {"count": self.counts, "utility": self.utility}
-        bands = {"random_mean": self.random_mean, "random_low": self.random_low, "random_high": self.random_high}
+        bands = {
+            "random_mean": self.random_mean,
+            "random_low": self.random_low,
+            "random_high": self.random_high,
+        }
         return pd.DataFrame(columns | bands)
 
     def __repr__(self) -> str:
         which = "lowest" if self.lowest_first else "highest"
-        head = f"Curve: utility with players {self.change}, {which} value first, beside {len(self.random)} random orders (95% band)"
+        head = (
+            f"Curve: utility with players {self.change}, {which} value first, beside "
+            f"{len(self.random)} random orders (95% band)"
+        )
         steps = len(self.counts)
-        shown = np.arange(steps) if steps <= _SHOWN else np.unique(np.rint(np.linspace(0, steps - 1, _SHOWN)).astype(np.int64))
-        band = zip(self.counts, self.utility, self.random_mean, self.random_low, self.random_high, strict=True)
-        lines = [f"  {count:>8} {utility:>11.5g} {mean:>11.5g}  [{low:.5g}, {high:.5g}]" for count, utility, mean, low, high in band]
-        return "\n".join([head, f"  {self.change:>8} {'utility':>11} {'random':>11}  band", *(lines[i] for i in shown)])
+        shown = (
+            np.arange(steps)
+            if steps <= _SHOWN
+            else np.unique(np.rint(np.linspace(0, steps - 1, _SHOWN)).astype(np.int64))
+        )
+        band = zip(
+            self.counts,
+            self.utility,
+            self.random_mean,
+            self.random_low,
+            self.random_high,
+            strict=True,
+        )
+        lines = [
+            f"  {count:>8} {utility:>11.5g} {mean:>11.5g}  [{low:.5g}, {high:.5g}]"
+            for count, utility, mean, low, high in band
+        ]
+        return "\n".join(
+            [
+                head,
+                f"  {self.change:>8} {'utility':>11} {'random':>11}  band",
+                *(lines[i] for i in shown),
+            ]
+        )
 
 
 def removal_curve(
@@ -108,8 +137,9 @@ def removal_curve(
 ) -> Curve:
     """Utility of the players that stay when those with the lowest values leave first.
 
-    Good values keep the curve above the random orders, since what hurts leaves first; with ``lowest_first=False`` below
-    them, since what helps leaves first. Judge by rows that the values have not seen: pass the game with other validation rows.
+    Good values keep the curve above the random orders, since what hurts leaves first; with
+    ``lowest_first=False`` below them, since what helps leaves first. Judge by rows that the values
+    have not seen: pass the game with other validation rows.
 
     Parameters
     ----------
@@ -117,7 +147,8 @@ def removal_curve(
         Of the same players as `estimate`.
     estimate : Estimate
     steps : int or sequence of int
-        How many counts, evenly from 0 to n players (each count at most once); or the counts themselves, increasing.
+        How many counts, evenly from 0 to n players (each count at most once); or the counts
+        themselves, increasing.
     lowest_first : bool
         Equal values leave in the players' order.
     repeats : int
@@ -125,8 +156,8 @@ def removal_curve(
     random_orders : int
         Orders to compare with; trainings are steps * (1 + random_orders) * repeats.
     seed : int
-        Decides the random orders and every training. A point of the curve is the same whatever the other steps, the number of
-        orders, the worker count or the machine.
+        Decides the random orders and every training. A point of the curve is the same whatever the
+        other steps, the number of orders, the worker count or the machine.
     evaluator : optional
         ``evaluators.Processes(n_jobs=2)``; by default this process.
 
@@ -136,7 +167,9 @@ def removal_curve(
     >>> curve.counts, curve.utility
     (array([0, 1, 2, 3, 4]), array([-2.1,  0.9,  1.9,  1. ,  0. ]))
     """
-    return _curve(game, estimate, "removed", steps, lowest_first, repeats, random_orders, seed, evaluator)
+    return _curve(
+        game, estimate, "removed", steps, lowest_first, repeats, random_orders, seed, evaluator
+    )
 
 
 def addition_curve(
@@ -152,15 +185,17 @@ def addition_curve(
 ) -> Curve:
     """Utility of the players that have joined when those with the highest values join first.
 
-    The parameters are those of `removal_curve`, but the highest values come first unless ``lowest_first=True``: good values
-    keep both curves above the random orders.
+    The parameters are those of `removal_curve`, but the highest values come first unless
+    ``lowest_first=True``: good values keep both curves above the random orders.
 
     >>> from databanzhaf import games, value
     >>> game = games.Function(4, lambda coalitions: coalitions @ [1.0, -3.0, 0.9, -1.0])
     >>> addition_curve(game, value(game), steps=[1, 2, 3]).utility
     array([1. , 1.9, 0.9])
     """
-    return _curve(game, estimate, "added", steps, lowest_first, repeats, random_orders, seed, evaluator)
+    return _curve(
+        game, estimate, "added", steps, lowest_first, repeats, random_orders, seed, evaluator
+    )
 
 
 def _curve(
@@ -177,21 +212,47 @@ def _curve(
     values = check_estimate(estimate).values
     n = len(values)
     if not isinstance(game, Game):
-        raise InvalidInput(f"`game` must turn coalitions into utility; got {type(game).__name__}. Pass a databanzhaf.games object.")
+        raise InvalidInput(
+            "`game` must turn coalitions into utility",
+            got=f"{type(game).__name__}",
+            remedy="Pass a databanzhaf.games object.",
+        )
     if game.n_players != n:
         raise InvalidInput(
-            f"`game` and `estimate` must have the same players; got {game.n_players} and {n}. Pass the game that was valued, or one "
-            "with other validation rows."
+            "`game` and `estimate` must have the same players",
+            got=f"{game.n_players} and {n}",
+            remedy="Pass the game that was valued, or one with other validation rows.",
         )
     if not isinstance(lowest_first, (bool, np.bool_)):
-        raise InvalidInput(f"`lowest_first` must be True or False; got {short(lowest_first)}. Pass lowest_first=True.")
-    if evaluator is not None and (isinstance(evaluator, type) or not isinstance(evaluator, Evaluator)):
-        raise InvalidInput(f"`evaluator` must be a databanzhaf.evaluators object; got {short(evaluator)}. Try evaluators.Processes(2).")
+        raise InvalidInput(
+            "`lowest_first` must be True or False",
+            got=short(lowest_first),
+            remedy="Pass lowest_first=True.",
+        )
+    if evaluator is not None and (
+        isinstance(evaluator, type) or not isinstance(evaluator, Evaluator)
+    ):
+        raise InvalidInput(
+            "`evaluator` must be a databanzhaf.evaluators object",
+            got=short(evaluator),
+            remedy="Try evaluators.Processes(2).",
+        )
     counts = _counts(steps, n)
-    repeats, random_orders, seed = check_count("repeats", repeats), check_count("random_orders", random_orders, 0), chance.check_seed(seed)
+    repeats, random_orders, seed = (
+        check_count("repeats", repeats),
+        check_count("random_orders", random_orders, 0),
+        chance.check_seed(seed),
+    )
     words = chance.words(chance.keys(seed, chance.CURVE_ORDERS, np.arange(random_orders)), n)
-    orders = np.concatenate([[np.argsort(values if lowest_first else -values, kind="stable")], np.argsort(words, axis=1, kind="stable")])
-    utility = _evaluate(game, orders, counts, change == "removed", repeats, seed, evaluator or Local())
+    orders = np.concatenate(
+        [
+            [np.argsort(values if lowest_first else -values, kind="stable")],
+            np.argsort(words, axis=1, kind="stable"),
+        ]
+    )
+    utility = _evaluate(
+        game, orders, counts, change == "removed", repeats, seed, evaluator or Local()
+    )
     return Curve(counts, utility[0], utility[1:], change, bool(lowest_first))
 
 
@@ -200,42 +261,48 @@ def _counts(steps: object, n: int) -> IntArray:
         even = np.linspace(0, n, min(check_count("steps", steps, 2), n + 1))
         return np.unique(np.rint(even).astype(np.int64))
     counts = np.asarray(steps)
-    increase = counts.ndim == 1 and counts.size and counts.dtype.kind in "iu" and (np.diff(counts.astype(np.int64)) > 0).all()
+    increase = (
+        counts.ndim == 1
+        and counts.size
+        and counts.dtype.kind in "iu"
+        and (np.diff(counts.astype(np.int64)) > 0).all()
+    )
     if not increase or counts[0] < 0 or counts[-1] > n:
         raise InvalidInput(
-            f"`steps` must be a number of steps, or increasing whole numbers from 0 to {n}; got {short(steps)}. "
-            f"Try steps=21 or steps=range({n + 1})."
+            f"`steps` must be a number of steps, or increasing whole numbers from 0 to {n}",
+            got=short(steps),
+            remedy=f"Try steps=21 or steps=range({n + 1}).",
         )
     return counts.astype(np.int64)
 
 
-def _evaluate(game: Game, orders: IntArray, counts: IntArray, removes: bool, repeats: int, seed: int, evaluator: Evaluator) -> FloatArray:
+def _evaluate(
+    game: Game,
+    orders: IntArray,
+    counts: IntArray,
+    removes: bool,
+    repeats: int,
+    seed: int,
+    evaluator: Evaluator,
+) -> FloatArray:
     """Mean utility over the repeats, (orders, steps).
 
-    The evaluation of the first `count` players of an order has index order * (n + 1) + count, which decides its training. Calls of the
-    game begin at multiples of its call size in the list of all evaluations, whatever the batch and the worker count.
+    The evaluation of the first `count` players of an order has index order * (n + 1) + count, which
+    decides its training. Calls of the game begin at multiples of its call size in the list of all
+    evaluations, whatever the batch and the worker count.
     """
     n = orders.shape[1]
     places = np.empty_like(orders)
     np.put_along_axis(places, orders, np.arange(n)[None, :], axis=1)
     shape = (repeats, len(orders), len(counts))
-    total = int(np.prod(shape))
-    call = game.call_size or 1
-    batch_size = max(evaluator.workers, BLOCK_CELLS // (n * call)) * call
-    utilities = np.empty(total)
-    with evaluator.session(game) as evaluate:
-        for low in range(0, total, batch_size):
-            high = min(low + batch_size, total)
-            repeat, order, step = np.unravel_index(np.arange(low, high), shape)
-            first = places[order] < counts[step][:, None]
-            coalitions = ~first if removes else first
-            indices = (order * (n + 1) + counts[step]).astype(np.int64)
-            starts = np.arange(0, high - low, call if game.call_size else high - low, dtype=np.int64)
-            batch = evaluate(coalitions, chance.keys(seed, chance.CURVE_TRAINING, indices, repeat.astype(np.int64)), starts)
-            if batch.failure is not None:
-                at = batch.failure.position
-                error = EvaluationFailed(batch.failure.reason, int(indices[at]), int(repeat[at]), coalitions[at])
-                raise error from batch.failure.cause
-            utilities[low:high] = batch.utilities
-    mean: FloatArray = utilities.reshape(shape).mean(axis=0)
+    repeat, order, step = (part.astype(np.int64) for part in np.indices(shape).reshape(3, -1))
+    indices = order * (n + 1) + counts[step]
+
+    def coalitions(positions: IntArray) -> BoolArray:
+        first = places[order[positions]] < counts[step[positions]][:, None]
+        return ~first if removes else first
+
+    keys = chance.keys(seed, chance.CURVE_TRAINING, indices, repeat)
+    batch = play(game, evaluator, coalitions, keys, indices, repeat)
+    mean: FloatArray = batch.utilities.reshape(shape).mean(axis=0)
     return mean

@@ -9,8 +9,9 @@ from numpy.typing import ArrayLike
 
 from databanzhaf.applications.checks import check_estimate
 from databanzhaf.errors import InvalidInput, check_between, short
+from databanzhaf.estimate import Estimate
+from databanzhaf.protocols import BoolArray, FloatArray, IntArray
 from databanzhaf.ranking import among_lowest
-from databanzhaf.types import BoolArray, Estimate, FloatArray, IntArray
 
 FRACTION = 0.1
 
@@ -33,55 +34,75 @@ def mislabels(
     rule : "cluster", optional
         Two clusters of values, the lower one. They are the best of all,
 
-        .. math:: \min_c \; \sum_{\phi_i \le c} (\phi_i - \bar\phi_{\le c})^2 + \sum_{\phi_i > c} (\phi_i - \bar\phi_{> c})^2,
+        .. math:: \min_c \; \sum_{\phi_i \le c} (\phi_i - \bar\phi_{\le c})^2
+            + \sum_{\phi_i > c} (\phi_i - \bar\phi_{> c})^2,
 
-        with fewer players flagged where two splits are equally good, and nobody where all values are equal. There are always two
-        clusters, also where nothing is wrong: look at the values.
+        with fewer players flagged where two splits are equally good, and nobody where all values
+        are equal. There are always two clusters, also where nothing is wrong: look at the values.
     fraction : float
-        The lowest `fraction` of the players: ``round(fraction * n)`` of them, at least one, equal values in the players' order. At 0.1
-        and n a multiple of 10 these are the paper's, the players below the 10th percentile (section "Noisy Label Detection").
+        The lowest `fraction` of the players: ``round(fraction * n)`` of them, at least one, equal
+        values in the players' order. At 0.1 and n a multiple of 10 these are the paper's, the
+        players below the 10th percentile (section "Noisy Label Detection").
     threshold : float
         All players with a value below it (by more than rounding, 1e-12).
     fdr : float
-        False discovery rate: the players whose value is below 0 beyond chance, by Benjamini & Hochberg (1995),
+        False discovery rate: the players whose value is below 0 beyond chance, by Benjamini &
+        Hochberg (1995),
 
-        .. math:: p_{(k)} \le \frac{k}{n}\, \mathrm{fdr}, \qquad p_i = F_t(\hat\phi_i / \mathrm{se}_i; \nu_i),
+        .. math:: p_{(k)} \le \frac{k}{n}\, \mathrm{fdr}, \qquad
+            p_i = F_t(\hat\phi_i / \mathrm{se}_i; \nu_i),
 
-        for the largest such k. On average at most that share of the flagged players has in truth a value of 0 or more, if errors of
-        different players are independent or positively dependent. A standard error of 0 leaves no doubt (p is 0 below 0, else 1), an
-        infinite one leaves nothing but doubt (p = 1); m coalitions never give less than 2^-m. With fewer than 200 evaluations the
-        level may be exceeded, since Student's law is trusted far in its tail. A wrong label that still helps is not found.
+        for the largest such k. On average at most that share of the flagged players has in truth a
+        value of 0 or more, if errors of different players are independent or positively dependent.
+        A standard error of 0 leaves no doubt (p is 0 below 0, else 1), an infinite one leaves
+        nothing but doubt (p = 1); m coalitions never give less than 2^-m. With fewer than 200
+        evaluations the level may be exceeded, since Student's law is trusted far in its tail. A
+        wrong label that still helps is not found.
 
     >>> from databanzhaf import games, value
     >>> estimate = value(games.Function(4, lambda coalitions: coalitions @ [1.0, -3.0, 0.9, -1.0]))
-    >>> mislabels(estimate), mislabels(estimate, threshold=0), mislabels(estimate, "cluster"), mislabels(estimate, fdr=0.05)
-    (array([1]), array([1, 3]), array([1, 3]), array([1, 3]))
+    >>> mislabels(estimate), mislabels(estimate, threshold=0)
+    (array([1]), array([1, 3]))
+    >>> mislabels(estimate, "cluster"), mislabels(estimate, fdr=0.05)
+    (array([1, 3]), array([1, 3]))
     """
     check_estimate(estimate)
     if rule is not None and not (isinstance(rule, str) and rule == "cluster"):
-        raise InvalidInput(f'`rule` must be "cluster"; got {short(rule)}. Give other rules by name: fraction=0.1, threshold=0 or fdr=0.05.')
+        raise InvalidInput(
+            '`rule` must be "cluster"',
+            got=short(rule),
+            remedy="Give other rules by name: fraction=0.1, threshold=0 or fdr=0.05.",
+        )
     asked = {"fraction": fraction, "threshold": threshold, "cluster": rule, "fdr": fdr}
     given = [name for name, value in asked.items() if value is not None]
     if len(given) > 1:
-        raise InvalidInput(f"one rule decides who is flagged; got {' and '.join(given)}. Leave all but one out.")
+        raise InvalidInput(
+            "one rule decides who is flagged",
+            got=f"{' and '.join(given)}",
+            remedy="Leave all but one out.",
+        )
     order = estimate.ranking()
     if threshold is not None:
         limit = check_between("threshold", threshold, -np.inf, np.inf, "Try threshold=0.")
-        return order[estimate.values[order] < limit - _rounding(estimate)]
+        return order[estimate.values[order] < limit - estimate.rounding()]
     if fdr is not None:
         level = check_between("fdr", fdr, 0, 1, "Try fdr=0.05.")
-        return order[_below_zero(estimate, level)[order]]
+        _check_errors(estimate)
+        return order[estimate.below_zero(level)[order]]
     if rule:
         return order[: _lower_cluster(estimate.values[order])]
-    share = check_between("fraction", FRACTION if fraction is None else fraction, 0, 1, "Try fraction=0.1.")
+    share = check_between(
+        "fraction", FRACTION if fraction is None else fraction, 0, 1, "Try fraction=0.1."
+    )
     return order[: max(1, round(share * len(order)))]
 
 
 def _lower_cluster(values: FloatArray) -> int:
     r"""Size of the lower of the two best clusters of increasing values; 0 if all are equal.
 
-    The best split leaves the least spread within, that is, the most between. With values centred at 0 and S_k the sum of the k lowest,
-    the spread between is n S_k^2 / (k (n - k)). Equal values are never split: between them the best place is an end.
+    The best split leaves the least spread within, that is, the most between. With values centred at
+    0 and S_k the sum of the k lowest, the spread between is n S_k^2 / (k (n - k)). Equal values are
+    never split: between them the best place is an end.
     """
     n = len(values)
     sizes = np.flatnonzero(np.diff(values) > 0) + 1
@@ -94,41 +115,21 @@ def _lower_cluster(values: FloatArray) -> int:
     return int(sizes[np.argmax(between >= between.max() * (1 - 1e-12))])
 
 
-def _below_zero(estimate: Estimate, level: float) -> BoolArray:
-    """Who is below 0 at a false discovery rate, bool (n,)."""
-    from scipy.stats import false_discovery_control
-
-    return np.asarray(false_discovery_control(_p_values(estimate)) <= level)
-
-
-def _rounding(estimate: Estimate) -> float:
-    """Values closer than this differ by rounding only."""
-    return 1e-12 * max(1.0, float(np.abs(estimate.values).max()))
-
-
-def _p_values(estimate: Estimate) -> FloatArray:
-    """One-sided p-values of "the value is 0 or more", (n,)."""
-    from scipy.stats import t
-
-    values, errors, freedom = estimate.values, estimate.std_errors, estimate.degrees_of_freedom
-    measured = np.isfinite(errors) & (errors > 0)
-    unknown = np.flatnonzero(np.isnan(errors) | (measured & np.isnan(freedom)))
+def _check_errors(estimate: Estimate) -> None:
+    unknown = np.flatnonzero(np.isnan(estimate.p_values()))
     if unknown.size:
         raise InvalidInput(
-            f"`fdr` needs every player's standard error; got {unknown.size} unknown (NaN), the first of player {unknown[0]}. "
-            "Run value(game, repeats=2), or use another rule, such as fraction=0.1."
+            "`fdr` needs every player's standard error",
+            got=f"{unknown.size} unknown (NaN), the first of player {unknown[0]}",
+            remedy="Run value(game, repeats=2), or use another rule, such as fraction=0.1.",
         )
-    # An exact value that is zero but for rounding is not below it.
-    p = np.where((errors == 0) & (values < -_rounding(estimate)), 0.0, 1.0)
-    p[measured] = t.cdf(values[measured] / errors[measured], freedom[measured])
-    # A coin that decided m times who is in cannot say more than 2^-m; Student's law does, for a handful of evaluations.
-    coalitions = estimate.n_evaluations / max(1, len(estimate.values_by_repeat))
-    return np.where(errors == 0, p, np.maximum(p, np.exp2(-coalitions)))
 
 
 @dataclass(frozen=True)
 class DetectionScores:
-    """How well flagged players match the wrong ones; `auc` judges the whole ranking. NaN where a score is 0 / 0."""
+    """How well flagged players match the wrong ones; `auc` judges the whole ranking. NaN where a
+    score is 0 / 0.
+    """
 
     f1: float
     precision: float
@@ -137,12 +138,18 @@ class DetectionScores:
 
 
 def detection_scores(
-    estimate: Estimate, truth: ArrayLike, *, flagged: ArrayLike | None = None, fraction: float | None = None
+    estimate: Estimate,
+    truth: ArrayLike,
+    *,
+    flagged: ArrayLike | None = None,
+    fraction: float | None = None,
 ) -> DetectionScores:
     r"""Precision, recall, F1 and AUC of finding the wrong labels by low values.
 
-    .. math:: F_1 = \frac{2\,|\mathrm{flagged} \cap \mathrm{wrong}|}{|\mathrm{flagged}| + |\mathrm{wrong}|}, \qquad
-        \mathrm{AUC} = P(\phi_{\mathrm{wrong}} < \phi_{\mathrm{right}}) + \tfrac12 P(\phi_{\mathrm{wrong}} = \phi_{\mathrm{right}}).
+    .. math:: F_1 = \frac{2\,|\mathrm{flagged} \cap \mathrm{wrong}|}
+        {|\mathrm{flagged}| + |\mathrm{wrong}|}, \qquad
+        \mathrm{AUC} = P(\phi_{\mathrm{wrong}} < \phi_{\mathrm{right}}) + \tfrac12
+        P(\phi_{\mathrm{wrong}} = \phi_{\mathrm{right}}).
 
     Parameters
     ----------
@@ -150,8 +157,9 @@ def detection_scores(
     truth : bool array (n,), or player numbers
         Who is in truth wrong.
     flagged : bool array (n,), or player numbers, optional
-        By default the `fraction` with the lowest values; where equal values lie at its edge, who of them is in is left to chance, and the
-        scores are expectations, so that they do not depend on the order of the rows.
+        By default the `fraction` with the lowest values; where equal values lie at its edge, who of
+        them is in is left to chance, and the scores are expectations, so that they do not depend on
+        the order of the rows.
     fraction : float, optional
         By default 0.1.
 
@@ -165,7 +173,11 @@ def detection_scores(
     n = len(check_estimate(estimate).values)
     wrong = _members("truth", truth, n)
     if flagged is not None and fraction is not None:
-        raise InvalidInput("`flagged` and `fraction` both say who is flagged; got both. Leave one of them out.")
+        raise InvalidInput(
+            "`flagged` and `fraction` both say who is flagged",
+            got="both",
+            remedy="Leave one of them out.",
+        )
     if flagged is None:
         found = among_lowest(estimate.values, len(mislabels(estimate, fraction=fraction)))
     else:
@@ -193,10 +205,16 @@ def _members(name: str, players: ArrayLike, n: int) -> BoolArray:
         return given
     numbers = given.astype(np.int64) if given.size == 0 else given
     whole = numbers.ndim == 1 and numbers.dtype.kind in "iu"
-    if not whole or (numbers < 0).any() or (numbers >= n).any() or len(np.unique(numbers)) < len(numbers):
+    if (
+        not whole
+        or (numbers < 0).any()
+        or (numbers >= n).any()
+        or len(np.unique(numbers)) < len(numbers)
+    ):
         raise InvalidInput(
-            f"`{name}` must be bool of shape ({n},), or distinct player numbers from 0 to {n - 1}; got {given.dtype} {given.shape}: "
-            f"{players!r:.60}. Turn 0 and 1 into bool with np.asarray({name}, dtype=bool)."
+            f"`{name}` must be bool of shape ({n},), or distinct player numbers from 0 to {n - 1}",
+            got=f"{given.dtype} {given.shape}: {players!r:.60}",
+            remedy=f"Turn 0 and 1 into bool with np.asarray({name}, dtype=bool).",
         )
     member = np.zeros(n, dtype=np.bool_)
     member[numbers] = True

@@ -13,22 +13,26 @@ _NAMES = [*ORIGINALS, *folders.FEATURES, "suppliers"]
 
 
 def names() -> list[str]:
-    """The names that `load` takes: the paper's thirteen sets, two stand-ins for its CIFAR-10 features, and `suppliers`."""
+    """The names that `load` takes: the paper's thirteen sets, two stand-ins for its CIFAR-10
+    features, and `suppliers`.
+    """
     return list(_NAMES)
 
 
 def load(name: str, *, folder: str | os.PathLike[str] | None = None) -> Source:
     """One dataset, from the first of these places that is named.
 
-    1. `folder`, or else the folder in the environment variable DATABANZHAF_DATA: a file `<name>.npz` with X and y (and perhaps
-       feature_names), or X_train, y_train, X_test and y_test. A file that is missing there is an error, never a download.
+    1. `folder`, or else the folder in the environment variable DATABANZHAF_DATA: a file
+       `<name>.npz` with X and y (and perhaps feature_names), or X_train, y_train, X_test and
+       y_test. A file that is missing there is an error, never a download.
     2. Tables: OpenML, by scikit-learn, which keeps what it fetched.
-    3. Images: the files of torchvision's layout in the folder in DATABANZHAF_CACHE, or else in ~/.cache/databanzhaf.
+    3. Images: the files of torchvision's layout in the folder in DATABANZHAF_CACHE, or else in
+       ~/.cache/databanzhaf.
 
     `suppliers` comes with the library, wherever the others are.
 
-    Rows are in their source's order, which can be that of the classes: shuffle before you split. Where the paper balances the
-    classes by leaving rows out, this does not.
+    Rows are in their source's order, which can be that of the classes: shuffle before you split.
+    Where the paper balances the classes by leaving rows out, this does not.
 
     Parameters
     ----------
@@ -45,7 +49,11 @@ def load(name: str, *, folder: str | os.PathLike[str] | None = None) -> Source:
     """
     key = name.lower() if isinstance(name, str) else name
     if key not in _NAMES:
-        raise InvalidInput(f"`name` must be one of {', '.join(_NAMES)}; got {name!r}. `names()` lists them.")
+        raise InvalidInput(
+            f"`name` must be one of {', '.join(_NAMES)}",
+            got=repr(name),
+            remedy="`names()` lists them.",
+        )
     if key == "suppliers":
         return suppliers.source()
     place = folder if folder is not None else os.environ.get("DATABANZHAF_DATA") or None
@@ -53,7 +61,9 @@ def load(name: str, *, folder: str | os.PathLike[str] | None = None) -> Source:
         return folders.read(key, Path(place).expanduser())
     if key in folders.FEATURES:
         raise InvalidInput(
-            f"{key!r} comes from a file only; got no folder. Pass `folder`, or set DATABANZHAF_DATA, to the one with "
-            f"{folders.FEATURES[key].file}."
+            f"{key!r} comes from a file only",
+            got="no folder",
+            remedy="Pass `folder`, or set DATABANZHAF_DATA, to the one with "
+            f"{folders.FEATURES[key].file}.",
         )
     return images.read(key) if ORIGINALS[key].openml is None else openml.fetch(key)

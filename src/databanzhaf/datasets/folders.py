@@ -24,15 +24,18 @@ class Feature:
 _STAND_IN = "not the paper's 512 of ResNet18"
 FEATURES: Final = {
     "cifar10_catdog_227px": Feature(
-        "cifar10_catdog_squeezenet_227px.npz", f"cats and dogs of CIFAR-10 as features of SqueezeNet at 227 pixels, {_STAND_IN}"
+        "cifar10_catdog_squeezenet_227px.npz",
+        f"cats and dogs of CIFAR-10 as features of SqueezeNet at 227 pixels, {_STAND_IN}",
     ),
     "cifar10_catdog_32px": Feature(
-        "cifar10_catdog_squeezenet_32px.npz", f"cats and dogs of CIFAR-10 as features of SqueezeNet at 32 pixels, {_STAND_IN}"
+        "cifar10_catdog_squeezenet_32px.npz",
+        f"cats and dogs of CIFAR-10 as features of SqueezeNet at 32 pixels, {_STAND_IN}",
     ),
 }
 
 _CUT = "cut by the paper's authors"
-# What is known of some files beyond what they hold, by the first 16 digits of their SHA-256: a name alone would not prove it.
+# What is known of some files beyond what they hold, by the first 16 digits of their SHA-256: a name
+# alone would not prove it.
 _KNOWN: Final = {
     "ef3bf7e3042962c9": _CUT,  # click
     "8d48614579c1397d": f"{_CUT}, with all 492 frauds",  # fraud
@@ -40,8 +43,10 @@ _KNOWN: Final = {
     "33a6bfbd9770d707": _CUT,  # pol
     "aba549ddda3f1fdc": _CUT,  # 2dplanes
     # apsfail, then vehicle
-    "f9010e02f3eff146": "gathered from several copies, with a larger share of class 1, missing values replaced by the column median",
-    "25a355c8adc18d18": "another version with 23 sensors, standardised within each, and not compared with the OpenML rows",
+    "f9010e02f3eff146": "gathered from several copies, with a larger share of class 1, missing "
+    "values replaced by the column median",
+    "25a355c8adc18d18": "another version with 23 sensors, standardised within each, and not "
+    "compared with the OpenML rows",
 }
 
 
@@ -57,8 +62,9 @@ def read(name: str, folder: Path) -> Source:
     if file is None:
         what = "does not" if folder.is_dir() else "does not exist"
         raise InvalidInput(
-            f"the folder of datasets must hold {' or '.join(files)}; {folder} {what}. Put the file there, or name another folder "
-            "by `folder` or DATABANZHAF_DATA (without either, datasets come from their sources)."
+            f"the folder of datasets must hold {' or '.join(files)}; {folder} {what}",
+            remedy="Put the file there, or name another folder "
+            "by `folder` or DATABANZHAF_DATA (without either, datasets come from their sources).",
         )
     arrays = _arrays(file)
     X, y = (arrays["X"], arrays["y"]) if "X" in arrays else (arrays["X_train"], arrays["y_train"])
@@ -84,7 +90,9 @@ def _arrays(file: Path) -> dict[str, Any]:
         raise
     except Exception as error:  # whatever NumPy makes of a damaged archive, or of a lone .npy file
         raise InvalidInput(
-            f"{file} must be an .npz archive of plain arrays; got {reason(error)}. Write it with np.savez_compressed."
+            f"{file} must be an .npz archive of plain arrays",
+            got=f"{reason(error)}",
+            remedy="Write it with np.savez_compressed.",
         ) from error
     _check(file, arrays)
     return arrays
@@ -95,21 +103,29 @@ def _check(file: Path, arrays: dict[str, Any]) -> None:
     for X, y in pairs:
         if X not in arrays or y not in arrays:
             raise InvalidInput(
-                f"{file} must hold X and y, or X_train, y_train, X_test and y_test; got {', '.join(arrays) or 'none of them'}. "
-                "Name the arrays so in np.savez_compressed."
+                f"{file} must hold X and y, or X_train, y_train, X_test and y_test",
+                got=f"{', '.join(arrays) or 'none of them'}",
+                remedy="Name the arrays so in np.savez_compressed.",
             )
         if not arrays[X].size:
-            raise InvalidInput(f"{file} must have rows and columns; got {X} of shape {arrays[X].shape}. Write the whole table.")
+            raise InvalidInput(
+                f"{file} must have rows and columns",
+                got=f"{X} of shape {arrays[X].shape}",
+                remedy="Write the whole table.",
+            )
         if arrays[X].ndim < 2 or arrays[y].shape != arrays[X].shape[:1]:
             raise InvalidInput(
-                f"{file} must have one row of {X} per label of {y}; got shapes {arrays[X].shape} and {arrays[y].shape}. "
-                "Check that rows and labels match."
+                f"{file} must have one row of {X} per label of {y}",
+                got=f"shapes {arrays[X].shape} and {arrays[y].shape}",
+                remedy="Check that rows and labels match.",
             )
     names = arrays.get("feature_names")
     if names is not None and names.shape != arrays[pairs[0][0]].shape[1:]:
         raise InvalidInput(
-            f"{file} must name each column once; got feature_names of shape {names.shape} for rows of shape "
-            f"{arrays[pairs[0][0]].shape[1:]}. Correct them or leave them out."
+            f"{file} must name each column once",
+            got=f"feature_names of shape {names.shape} for rows of shape "
+            f"{arrays[pairs[0][0]].shape[1:]}",
+            remedy="Correct them or leave them out.",
         )
 
 
@@ -119,7 +135,11 @@ def _origin(name: str, file: Path, y: Any) -> str:
         return f"{file}: {FEATURES[name].what}."
     whole = ORIGINALS[name]
     if whole.openml is None:
-        use = "the paper values features of its cats and dogs" if name == "cifar10" else "the paper values 2000"
+        use = (
+            "the paper values features of its cats and dogs"
+            if name == "cifar10"
+            else "the paper values 2000"
+        )
         return f"{file}: {len(y)} of the {whole.n_images} training images of {whole.title}; {use}."
     with file.open("rb") as stream:
         known = _KNOWN.get(hashlib.file_digest(stream, "sha256").hexdigest()[:16])

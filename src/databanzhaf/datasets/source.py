@@ -10,15 +10,17 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Original:
-    """What the paper took: its title, the training images of the whole set, or its OpenML number."""
+    """What the paper took: its title, the training images of the whole set, or its OpenML
+    number.
+    """
 
     title: str
     n_images: int | None = None
     openml: int | None = None
 
 
-# The paper's table names OpenML numbers for seven sets; for Fraud, Creditcard and Vehicle it cites articles, and the numbers are
-# those in the names of its authors' files.
+# The paper's table names OpenML numbers for seven sets; for Fraud, Creditcard and Vehicle it cites
+# articles, and the numbers are those in the names of its authors' files.
 ORIGINALS: Final = {
     "mnist": Original("MNIST", 60_000),
     "fmnist": Original("Fashion-MNIST", 60_000),
@@ -82,4 +84,7 @@ def class_counts(y: Any) -> str:
     classes, counts = np.unique(y, return_counts=True)
     if len(classes) > 2:
         return f"{len(classes)} classes"
-    return " and ".join(f"{count} of class {label}" for label, count in zip(classes.tolist(), counts.tolist(), strict=True))
+    return " and ".join(
+        f"{count} of class {label}"
+        for label, count in zip(classes.tolist(), counts.tolist(), strict=True)
+    )

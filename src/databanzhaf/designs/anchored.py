@@ -7,12 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from databanzhaf.designs.coin import Coin
-from databanzhaf.types import BoolArray, IntArray
+from databanzhaf.protocols import BoolArray, IntArray
 
 
 @dataclass(frozen=True)
 class Anchored:
-    """Index 0 is nobody, index 1 is everybody, the rest are fair-coin coalitions: what the least core needs."""
+    """Index 0 is nobody, index 1 is everybody, the rest are fair-coin coalitions: what the least
+    core needs.
+    """
 
     n_players: int
     seed: int

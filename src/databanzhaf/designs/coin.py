@@ -8,12 +8,14 @@ import numpy as np
 
 from databanzhaf import chance
 from databanzhaf.errors import InvalidInput, check_count, short
-from databanzhaf.types import BoolArray, IntArray
+from databanzhaf.protocols import BoolArray, IntArray
 
 
 @dataclass(frozen=True)
 class Coin:
-    """Players join independently with probability p. A fair coin draws coalitions uniformly from all 2^n."""
+    """Players join independently with probability p. A fair coin draws coalitions uniformly from
+    all 2^n.
+    """
 
     n_players: int
     seed: int
@@ -26,7 +28,11 @@ class Coin:
         check_count("n_players", self.n_players)
         chance.check_seed(self.seed)
         if not 0 < self.p < 1:
-            raise InvalidInput(f"`p` must lie strictly between 0 and 1; got {short(self.p)}. A fair coin is p=0.5.")
+            raise InvalidInput(
+                "`p` must lie strictly between 0 and 1",
+                got=short(self.p),
+                remedy="A fair coin is p=0.5.",
+            )
 
     def coalitions(self, indices: IntArray) -> BoolArray:
         keys = chance.keys(self.seed, chance.DESIGN, indices)

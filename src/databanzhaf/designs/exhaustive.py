@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from databanzhaf.errors import InvalidInput, check_count
-from databanzhaf.types import BoolArray, IntArray
+from databanzhaf.protocols import BoolArray, IntArray
 
 LIMIT = 24
 
@@ -27,8 +27,10 @@ class Exhaustive:
     def __post_init__(self) -> None:
         if check_count("n_players", self.n_players) > LIMIT:
             raise InvalidInput(
-                f"every coalition can be listed for at most {LIMIT} players (2**{LIMIT} coalitions); got {self.n_players}. "
-                'Sample instead, with estimator="auto", or value groups of rows.'
+                f"every coalition can be listed for at most {LIMIT} players (2**{LIMIT} "
+                "coalitions)",
+                got=f"{self.n_players}",
+                remedy='Sample instead, with estimator="auto", or value groups of rows.',
             )
 
     @property

@@ -9,12 +9,14 @@ import numpy as np
 from databanzhaf import chance
 from databanzhaf.designs.sized import draw_sizes, smallest
 from databanzhaf.errors import check_count
-from databanzhaf.types import BoolArray, FloatArray, IntArray
+from databanzhaf.protocols import BoolArray, FloatArray, IntArray
 
 
 @dataclass(frozen=True)
 class GroupTesting:
-    """Among N = n + 1 players, the last a dummy, size k has probability (1/k + 1/(N - k)) / Z, k = 1..N-1."""
+    """Among N = n + 1 players, the last a dummy, size k has probability (1/k + 1/(N - k)) / Z, k =
+    1..N-1.
+    """
 
     n_players: int
     seed: int

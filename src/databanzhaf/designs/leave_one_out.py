@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from databanzhaf.errors import check_count
-from databanzhaf.types import BoolArray, IntArray
+from databanzhaf.protocols import BoolArray, IntArray
 
 
 @dataclass(frozen=True)

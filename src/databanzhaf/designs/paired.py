@@ -9,7 +9,7 @@ import numpy as np
 from databanzhaf import chance
 from databanzhaf.designs.sized import draw_sizes, smallest
 from databanzhaf.errors import InvalidInput, check_count
-from databanzhaf.types import BoolArray, IntArray
+from databanzhaf.protocols import BoolArray, IntArray
 
 
 @dataclass(frozen=True)
@@ -33,8 +33,9 @@ class Paired:
         law = np.asarray(self.law)
         if law.shape != (self.n_players,) or not (law >= 0).all() or abs(law.sum() - 1) > 1e-9:
             raise InvalidInput(
-                f"`law` must be {self.n_players} probabilities that sum to 1; got shape {law.shape}, sum {law.sum():g}. "
-                "Pass notion.weights(n)."
+                f"`law` must be {self.n_players} probabilities that sum to 1",
+                got=f"shape {law.shape}, sum {law.sum():g}",
+                remedy="Pass notion.weights(n).",
             )
 
     def players(self, pairs: IntArray) -> IntArray:

@@ -8,7 +8,7 @@ import numpy as np
 
 from databanzhaf import chance
 from databanzhaf.errors import InvalidInput, check_count, short
-from databanzhaf.types import BoolArray, FloatArray, IntArray
+from databanzhaf.protocols import BoolArray, FloatArray, IntArray
 
 
 @dataclass(frozen=True)
@@ -18,8 +18,9 @@ class Permutation:
     Each permutation evaluates its own empty and full coalition, so permutations stay independent
     draws under training noise, and their spread is an honest standard error.
 
-    With `truncation`, a permutation stops at the first coalition whose utility is that close to its own
-    U(N); the players after it contribute nothing (TMC, Ghorbani & Zou 2019). This saves trainings and is biased.
+    With `truncation`, a permutation stops at the first coalition whose utility is that close to its
+    own U(N); the players after it contribute nothing (TMC, Ghorbani & Zou 2019). This saves
+    trainings and is biased.
     """
 
     n_players: int
@@ -32,7 +33,11 @@ class Permutation:
         check_count("n_players", self.n_players)
         chance.check_seed(self.seed)
         if self.truncation is not None and not 0 <= self.truncation < np.inf:
-            raise InvalidInput(f"`truncation` must be None or a number, 0 or more; got {short(self.truncation)}. Try 0.01.")
+            raise InvalidInput(
+                "`truncation` must be None or a number, 0 or more",
+                got=short(self.truncation),
+                remedy="Try 0.01.",
+            )
 
     @property
     def unit(self) -> int:
@@ -52,10 +57,11 @@ class Permutation:
         return np.asarray(places[which] < count[:, None])
 
     def fill(self, chains: FloatArray) -> tuple[FloatArray, IntArray]:
-        """Complete the utilities along permutations, (t, n + 1) with NaN where nothing was evaluated.
+        """Complete the utilities along permutations, (t, n + 1) with NaN where nothing was
+        evaluated.
 
-        Returns the chains with truncated tails filled in, and for each the position to evaluate next:
-        n + 1 when the permutation is complete.
+        Returns the chains with truncated tails filled in, and for each the position to evaluate
+        next: n + 1 when the permutation is complete.
         """
         chains = np.array(chains)
         if self.truncation is None:
@@ -74,7 +80,9 @@ class Permutation:
         return np.where(missing.any(axis=1), missing.argmax(axis=1), self.unit).astype(np.int64)
 
     def wave(self, chains: FloatArray) -> IntArray:
-        """Indices to evaluate next, given the utilities so far, (t, n + 1) with NaN for what is missing."""
+        """Indices to evaluate next, given the utilities so far, (t, n + 1) with NaN for what is
+        missing.
+        """
         if self.truncation is None:
             return np.flatnonzero(np.isnan(chains)).astype(np.int64)
         position = self.fill(chains)[1]

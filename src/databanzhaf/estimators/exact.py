@@ -7,21 +7,33 @@ from dataclasses import dataclass
 import numpy as np
 
 from databanzhaf.designs import Exhaustive
+from databanzhaf.designs.exhaustive import LIMIT
 from databanzhaf.errors import DesignMismatch, short
+from databanzhaf.estimate import Estimate
 from databanzhaf.estimators.least_core import least_core_values
-from databanzhaf.notions import LeastCore, Notion, SizeWeighted, log_binomial
-from databanzhaf.types import Estimate, Evaluations, FloatArray
+from databanzhaf.evaluations import Evaluations
+from databanzhaf.notions import LeastCore, SizeWeighted, log_binomial
+from databanzhaf.protocols import FloatArray, Notion
 
 
 @dataclass(frozen=True)
 class Exact:
     """Every semivalue, and the least core, by their definition; for games of up to 24 players.
 
-    The standard errors are 0 for a game without noise. For a stochastic game they need two repeats or more:
-    a value is a weighted sum of utilities, so its variance is the sum of their variances times squared weights.
+    The standard errors are 0 for a game without noise. For a stochastic game they need two repeats
+    or more: a value is a weighted sum of utilities, so its variance is the sum of their variances
+    times squared weights.
     """
 
     name = "exact"
+    reads = (Exhaustive,)
+
+    def gives(self, notion: Notion) -> bool:
+        return isinstance(notion, (SizeWeighted, LeastCore))
+
+    def suits(self, notion: Notion, n_players: int, budget: int) -> int:
+        few = n_players <= LIMIT and 2**n_players <= budget
+        return 20 if few and self.gives(notion) else 0
 
     def design(self, notion: Notion, n_players: int, seed: int) -> Exhaustive:
         return Exhaustive(n_players)
@@ -30,13 +42,18 @@ class Exact:
         design = evaluations.design
         if not isinstance(design, Exhaustive) or len(evaluations.indices) != design.size:
             raise DesignMismatch(
-                f"exact values need each of the 2**{design.n_players} coalitions; got {len(evaluations.indices)} evaluations of a "
-                f'{type(design).__name__} design. Run with estimator="exact".'
+                f"exact values need each of the 2**{design.n_players} coalitions",
+                got=f"{len(evaluations.indices)} evaluations of a {type(design).__name__} design",
+                remedy='Run with estimator="exact".',
             )
         n = design.n_players
         if isinstance(notion, LeastCore):
-            by_repeat = np.stack([_least_core(design, column) for column in evaluations.utilities.T])
-            values = by_repeat[0] if len(by_repeat) == 1 else _least_core(design, evaluations.utility)
+            by_repeat = np.stack(
+                [_least_core(design, column) for column in evaluations.utilities.T]
+            )
+            values = (
+                by_repeat[0] if len(by_repeat) == 1 else _least_core(design, evaluations.utility)
+            )
             std_errors = np.full(n, np.nan if evaluations.stochastic else 0.0)
             freedom = np.full(n, np.inf)
         elif isinstance(notion, SizeWeighted):
@@ -44,8 +61,19 @@ class Exact:
             values = by_repeat.mean(axis=0)
             std_errors, freedom = _noise(evaluations, notion)
         else:
-            raise DesignMismatch(f"exact values are known for semivalues and the least core; got {short(notion)}.")
-        return Estimate(values, std_errors, freedom, by_repeat, evaluations.n_evaluations, notion.name, self.name, evaluations.players)
+            raise DesignMismatch(
+                "exact values are known for semivalues and the least core", got=short(notion)
+            )
+        return Estimate(
+            values,
+            std_errors,
+            freedom,
+            by_repeat,
+            evaluations.n_evaluations,
+            notion,
+            self,
+            evaluations.players,
+        )
 
 
 def semivalues(tables: FloatArray, notion: SizeWeighted) -> FloatArray:
@@ -53,8 +81,8 @@ def semivalues(tables: FloatArray, notion: SizeWeighted) -> FloatArray:
 
     .. math:: \phi_i = \sum_{S \not\ni i} \frac{w(|S|+1)}{n} [U(S \cup i) - U(S)]
 
-    Player i's axis is split off by a reshape, so that all 2^(n-1) differences are one subtraction and their weighted
-    sum one product: O(n 2^n) and exact zeros for a player that changes nothing.
+    Player i's axis is split off by a reshape, so that all 2^(n-1) differences are one subtraction
+    and their weighted sum one product: O(n 2^n) and exact zeros for a player that changes nothing.
     """
     n = len(tables).bit_length() - 1
     weights = _coalition_weights(notion, n)
@@ -67,7 +95,9 @@ def semivalues(tables: FloatArray, notion: SizeWeighted) -> FloatArray:
 
 
 def _coalition_weights(notion: SizeWeighted, n: int) -> FloatArray:
-    """w(|S| + 1) / n for each S among the n - 1 others, float64 (2^(n-1),); the same for every player."""
+    """w(|S| + 1) / n for each S among the n - 1 others, float64 (2^(n-1),); the same for every
+    player.
+    """
     by_size = np.exp(notion.log_size_law(n) - log_binomial(n - 1, np.arange(n)))
     return np.asarray(by_size[np.bitwise_count(np.arange(1 << (n - 1)))])
 

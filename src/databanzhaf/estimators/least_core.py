@@ -10,15 +10,18 @@ import numpy as np
 
 from databanzhaf import designs
 from databanzhaf.errors import DatabanzhafError, DesignMismatch
+from databanzhaf.estimate import Estimate
+from databanzhaf.evaluations import Evaluations
 from databanzhaf.notions import LeastCore as LeastCoreNotion
-from databanzhaf.notions import Notion
-from databanzhaf.types import BoolArray, Estimate, Evaluations, FloatArray, IntArray
+from databanzhaf.protocols import BoolArray, FloatArray, IntArray, Notion
 
 # Slack of the second step, relative to the largest utility; ten times the tolerance of the first.
 _SLACK = 1e-9
-# Constraints added per round, at least and per player: fewer make more rounds. 500 players, 2,000 coalitions: 200 take 35 s, 2,000 take 10.
+# Constraints added per round, at least and per player: fewer make more rounds. 500 players, 2,000
+# coalitions: 200 take 35 s, 2,000 take 10.
 _PER_ROUND, _PER_PLAYER = 400, 4
-# Now and then HiGHS gives up (many optimal payments), or calls optimal what is not feasible: then the next way is tried.
+# Now and then HiGHS gives up (many optimal payments), or calls optimal what is not feasible: then
+# the next way is tried.
 _WAYS: Final[tuple[tuple[Literal["highs", "highs-ipm"], float], ...]] = (
     ("highs", 1e-10),
     ("highs-ipm", 1e-10),
@@ -29,14 +32,21 @@ _WAYS: Final[tuple[tuple[Literal["highs", "highs-ipm"], float], ...]] = (
 
 @dataclass(frozen=True)
 class LeastCore:
-    r"""Monte Carlo least core (Yan & Procaccia 2021): the linear program of the paper's Eq. 8 on the sampled coalitions
-    that have members.
+    r"""Monte Carlo least core (Yan & Procaccia 2021): the linear program of the paper's Eq. 8 on
+    the sampled coalitions that have members.
 
     The full coalition is always among them. The standard errors are NaN: no honest one is known
     for the solution of a sampled linear program.
     """
 
     name = "least_core"
+    reads = (designs.Anchored, designs.Permutation)
+
+    def gives(self, notion: Notion) -> bool:
+        return isinstance(notion, LeastCoreNotion)
+
+    def suits(self, notion: Notion, n_players: int, budget: int) -> int:
+        return 10 if self.gives(notion) else 0
 
     def design(self, notion: Notion, n_players: int, seed: int) -> designs.Anchored:
         _check(notion)
@@ -51,11 +61,15 @@ class LeastCore:
             anchors = np.array([0, n])
         else:
             raise DesignMismatch(
-                f'`least_core` needs U of nobody and of everybody among its coalitions; got {design!r}. Run with estimator="least_core".'
+                "`least_core` needs U of nobody and of everybody among its coalitions",
+                got=repr(design),
+                remedy='Run with estimator="least_core".',
             )
         if len(index) <= anchors[1] or not np.isin(anchors, index).all():
             raise DesignMismatch(
-                f"`least_core` needs evaluations {anchors.tolist()}, nobody and everybody; they are missing. Raise the budget."
+                f"`least_core` needs evaluations {anchors.tolist()}, nobody and everybody; they "
+                "are missing",
+                remedy="Raise the budget.",
             )
         everybody = int(np.searchsorted(index, anchors[1]))
 
@@ -65,10 +79,28 @@ class LeastCore:
         def members(rows: IntArray) -> BoolArray:
             return design.coalitions(index[rows])
 
-        by_repeat = np.stack([least_core_values(column, sums, members, everybody) for column in evaluations.utilities.T])
-        values = by_repeat[0] if len(by_repeat) == 1 else least_core_values(evaluations.utility, sums, members, everybody)
+        by_repeat = np.stack(
+            [
+                least_core_values(column, sums, members, everybody)
+                for column in evaluations.utilities.T
+            ]
+        )
+        values = (
+            by_repeat[0]
+            if len(by_repeat) == 1
+            else least_core_values(evaluations.utility, sums, members, everybody)
+        )
         unknown = np.full(n, np.nan)
-        return Estimate(values, unknown, np.ones(n), by_repeat, evaluations.n_evaluations, notion.name, self.name, evaluations.players)
+        return Estimate(
+            values,
+            unknown,
+            np.ones(n),
+            by_repeat,
+            evaluations.n_evaluations,
+            notion,
+            self,
+            evaluations.players,
+        )
 
 
 def least_core_values(
@@ -79,10 +111,11 @@ def least_core_values(
 ) -> FloatArray:
     r"""The least core's payment that is closest to equal shares.
 
-    First the smallest subsidy e by a linear program (HiGHS); then, among the payments that reach it, the one of
-    smallest norm, by Lawson & Hanson's reduction of least distance to non-negative least squares. Without the second
-    step the answer would be whichever vertex the solver meets, and equal players could get unequal values. Both are solved on
-    a growing set of constraints: those that the current payment violates most are added until none is.
+    First the smallest subsidy e by a linear program (HiGHS); then, among the payments that reach
+    it, the one of smallest norm, by Lawson & Hanson's reduction of least distance to non-negative
+    least squares. Without the second step the answer would be whichever vertex the solver meets,
+    and equal players could get unequal values. Both are solved on a growing set of constraints:
+    those that the current payment violates most are added until none is.
 
     Parameters
     ----------
@@ -92,10 +125,13 @@ def least_core_values(
     everybody : int
         Position of the full coalition.
     """
-    # Nobody asks for nothing: U of nobody is often that of a guess, and as a subsidy for all it would leave equal shares.
+    # Nobody asks for nothing: U of nobody is often that of a guess, and as a subsidy for all it
+    # would leave equal shares.
     asks = sums(np.ones(members(np.array([everybody])).shape[1])) > 0
     scale = float(np.abs(utility[asks]).max()) or 1.0
-    return scale * _unit_least_core(np.where(asks, utility, -np.inf) / scale, sums, members, everybody)
+    return scale * _unit_least_core(
+        np.where(asks, utility, -np.inf) / scale, sums, members, everybody
+    )
 
 
 def _unit_least_core(
@@ -138,18 +174,23 @@ def _smallest_subsidy(constraints: FloatArray, utility: FloatArray, total: float
             b_eq=[total],
             bounds=(None, None),
             method=method,
-            options={"primal_feasibility_tolerance": tolerance, "dual_feasibility_tolerance": tolerance},
+            options={
+                "primal_feasibility_tolerance": tolerance,
+                "dual_feasibility_tolerance": tolerance,
+            },
         )
         if solution.status != 0:
             continue
-        # What its payment really needs: the solver may fall short by its tolerance, and the second step must have a solution.
+        # What its payment really needs: the solver may fall short by its tolerance, and the second
+        # step must have a solution.
         payment = solution.x[:-1] + (total - solution.x[:-1].sum()) / n
         least = min(least, float(np.max(utility - constraints @ payment)))
         if least - solution.fun < _SLACK:
             break
     if least == np.inf:
         raise DatabanzhafError(
-            f"the least core's linear program was not solved ({solution.message}). Evaluations are kept; raise the budget and run again."
+            f"the least core's linear program was not solved ({solution.message}). Evaluations "
+            "are kept; raise the budget and run again."
         )
     return least
 
@@ -170,4 +211,8 @@ def _closest(constraints: FloatArray, demand: FloatArray, equal: FloatArray) -> 
 
 def _check(notion: Notion) -> None:
     if not isinstance(notion, LeastCoreNotion):
-        raise DesignMismatch(f'`least_core` estimates the least core; got {notion.name}. Use estimator="auto".')
+        raise DesignMismatch(
+            "`least_core` estimates the least core",
+            got=f"{notion.name}",
+            remedy='Use estimator="auto".',
+        )

@@ -8,20 +8,28 @@ import numpy as np
 
 from databanzhaf import designs
 from databanzhaf.errors import DesignMismatch
+from databanzhaf.estimate import Estimate
+from databanzhaf.evaluations import Evaluations
 from databanzhaf.notions import LeaveOneOut as LeaveOneOutNotion
-from databanzhaf.notions import Notion
-from databanzhaf.types import Estimate, Evaluations
+from databanzhaf.protocols import Notion
 
 
 @dataclass(frozen=True)
 class LeaveOneOut:
     r""":math:`\phi_i = U(N) - U(N \setminus i)`, from n + 1 evaluations.
 
-    Exact for a game without noise. For a stochastic game the standard errors need two repeats or more, and
-    all values share the noise of U(N).
+    Exact for a game without noise. For a stochastic game the standard errors need two repeats or
+    more, and all values share the noise of U(N).
     """
 
     name = "leave_one_out"
+    reads = (designs.LeaveOneOut,)
+
+    def gives(self, notion: Notion) -> bool:
+        return isinstance(notion, LeaveOneOutNotion)
+
+    def suits(self, notion: Notion, n_players: int, budget: int) -> int:
+        return 30 if self.gives(notion) else 0
 
     def design(self, notion: Notion, n_players: int, seed: int) -> designs.LeaveOneOut:
         _check(notion)
@@ -32,8 +40,10 @@ class LeaveOneOut:
         design = evaluations.design
         if not isinstance(design, designs.LeaveOneOut) or len(evaluations.indices) != design.size:
             raise DesignMismatch(
-                f"`leave_one_out` needs the full set and each set without one player, {design.n_players + 1} evaluations; got "
-                f'{len(evaluations.indices)} of a {type(design).__name__} design. Run with estimator="leave_one_out".'
+                "`leave_one_out` needs the full set and each set without one player, "
+                f"{design.n_players + 1} evaluations",
+                got=f"{len(evaluations.indices)} of a {type(design).__name__} design",
+                remedy='Run with estimator="leave_one_out".',
             )
         by_repeat = (evaluations.utilities[0] - evaluations.utilities[1:]).T
         noise = evaluations.noise_variance()
@@ -47,12 +57,16 @@ class LeaveOneOut:
             freedom,
             by_repeat,
             evaluations.n_evaluations,
-            notion.name,
-            self.name,
+            notion,
+            self,
             evaluations.players,
         )
 
 
 def _check(notion: Notion) -> None:
     if not isinstance(notion, LeaveOneOutNotion):
-        raise DesignMismatch(f'`leave_one_out` estimates that notion alone; got {notion.name}. Use estimator="auto".')
+        raise DesignMismatch(
+            "`leave_one_out` estimates that notion alone",
+            got=f"{notion.name}",
+            remedy='Use estimator="auto".',
+        )

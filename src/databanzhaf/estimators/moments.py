@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from databanzhaf.types import FloatArray, IntArray
+from databanzhaf.protocols import FloatArray, IntArray
 
 
 def player_means(samples: FloatArray, player: IntArray, n_players: int) -> FloatArray:
@@ -14,13 +14,22 @@ def player_means(samples: FloatArray, player: IntArray, n_players: int) -> Float
     return np.divide(total, count, out=np.zeros(n_players), where=count > 0)
 
 
-def contribution_errors(samples: FloatArray, size: IntArray, player: IntArray, n_players: int, law: FloatArray, scale: float) -> FloatArray:
+def contribution_errors(
+    samples: FloatArray,
+    size: IntArray,
+    player: IntArray,
+    n_players: int,
+    law: FloatArray,
+    scale: float,
+) -> FloatArray:
     r"""Standard error of each player's mean contribution, (n,).
 
-    A contribution depends on the size k of the coalition it is made to, above all where returns diminish: a player that never came
-    early in a few permutations has seen none of the large ones, and the spread of its own samples would claim a precision that
-    chance has feigned. But the size is known, its law g is known, and all players show how contributions depend on it. So with the
-    mean contribution c(k) over all players (its sampling noise shrunk away), each sample is split into :math:`a_i c(k)` and a rest, and
+    A contribution depends on the size k of the coalition it is made to, above all where returns
+    diminish: a player that never came early in a few permutations has seen none of the large ones,
+    and the spread of its own samples would understate the error. But the size
+    is known, its law g is known, and all players show how contributions depend on it. So with the
+    mean contribution c(k) over all players (its sampling noise shrunk away), each sample is split
+    into :math:`a_i c(k)` and a rest, and
 
     .. math:: \mathrm{Var} = a_i^2 \mathrm{Var}_g[c(k)] + \mathrm{Var}[\text{rest}],
 
@@ -30,7 +39,8 @@ def contribution_errors(samples: FloatArray, size: IntArray, player: IntArray, n
 
     Parameters
     ----------
-    samples : contributions (m,), times their weight if the sizes were drawn by another law than the notion's
+    samples : contributions (m,), times their weight if the sizes were drawn by a law other than the
+        notion's
     size : int64 (m,), counted from 0
     law : probabilities (sizes,) with which sizes were drawn
     scale : how far the utilities lie apart
@@ -60,7 +70,9 @@ def contribution_errors(samples: FloatArray, size: IntArray, player: IntArray, n
 
 
 def _curve(samples: FloatArray, size: IntArray, law: FloatArray) -> FloatArray:
-    """Mean contribution by size, (sizes,): interpolated where no sample is, shrunk towards its mean by its share of sampling noise."""
+    """Mean contribution by size, (sizes,): interpolated where no sample is, shrunk towards its mean
+    by its share of sampling noise.
+    """
     count = np.bincount(size, minlength=len(law))
     seen = np.flatnonzero(count)
     if not seen.size:
@@ -81,9 +93,10 @@ def _curve(samples: FloatArray, size: IntArray, law: FloatArray) -> FloatArray:
 def doubt(error: FloatArray, count: FloatArray, spread: float, scale: float) -> FloatArray:
     """Standard errors that do not claim certainty where chance showed no spread.
 
-    Equal samples of one player prove nothing while other players' samples vary: as many samples more could hold one as far
-    off as the farthest seen (`spread`), so the error is at least spread / count. Without any spread at all the values are exact
-    for an additive game; but if not even the utilities differ (`scale` 0), nothing was learned and the error is infinite.
+    Equal samples of one player prove nothing while other players' samples vary: as many samples
+    more could hold one as far off as the farthest seen (`spread`), so the error is at least spread
+    / count. Without any spread at all the values are exact for an additive game; but if not even
+    the utilities differ (`scale` 0), nothing was learned and the error is infinite.
     """
     if scale == 0:
         return np.full_like(error, np.inf)

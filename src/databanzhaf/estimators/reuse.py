@@ -8,9 +8,11 @@ import numpy as np
 
 from databanzhaf.designs import Coin
 from databanzhaf.errors import DesignMismatch
+from databanzhaf.estimate import Estimate
 from databanzhaf.estimators.moments import doubt
-from databanzhaf.notions import Banzhaf, Notion, WeightedBanzhaf
-from databanzhaf.types import Estimate, Evaluations
+from databanzhaf.evaluations import Evaluations
+from databanzhaf.notions import Banzhaf, WeightedBanzhaf
+from databanzhaf.protocols import Notion
 
 
 @dataclass(frozen=True)
@@ -21,11 +23,18 @@ class Reuse:
 
     .. math:: \hat\phi_i = \bar U(S \ni i) - \bar U(S \not\ni i).
 
-    The standard error is that of a difference of two means (Welch). A player that is in all or in none of the
-    coalitions gets 0 and an infinite standard error.
+    The standard error is that of a difference of two means (Welch). A player that is in all or in
+    none of the coalitions gets 0 and an infinite standard error.
     """
 
     name = "reuse"
+    reads = (Coin,)
+
+    def gives(self, notion: Notion) -> bool:
+        return isinstance(notion, (Banzhaf, WeightedBanzhaf))
+
+    def suits(self, notion: Notion, n_players: int, budget: int) -> int:
+        return 10 if self.gives(notion) else 0
 
     def design(self, notion: Notion, n_players: int, seed: int) -> Coin:
         return Coin(n_players, seed, _bias(notion))
@@ -34,13 +43,17 @@ class Reuse:
         design, p = evaluations.design, _bias(notion)
         if not isinstance(design, Coin) or design.p != p:
             raise DesignMismatch(
-                f"{notion.name} values by `reuse` need coalitions drawn by a coin of bias {p:g}; got {design!r}. "
-                "Make a new run for this notion, with a ledger of its own."
+                f"{notion.name} values by `reuse` need coalitions drawn by a coin of bias {p:g}",
+                got=repr(design),
+                remedy="Make a new run for this notion, with a ledger of its own.",
             )
-        # Centring leaves differences of means as they are and keeps their squares free of cancellation.
+        # Centring leaves differences of means as they are and keeps their squares free of
+        # cancellation.
         centre = evaluations.utility.mean() if len(evaluations.indices) else 0.0
         utility = evaluations.utility - centre
-        columns = np.vstack([np.ones_like(utility), utility, utility**2, (evaluations.utilities - centre).T])
+        columns = np.vstack(
+            [np.ones_like(utility), utility, utility**2, (evaluations.utilities - centre).T]
+        )
         inside = np.zeros((len(columns), design.n_players))
         for rows, coalitions in evaluations.blocks():
             inside += columns[:, rows] @ coalitions.astype(np.float64)
@@ -56,15 +69,17 @@ class Reuse:
             variance = in_part + out_part
             freedom = variance**2 / (in_part**2 / (n_in - 1) + out_part**2 / (n_out - 1))
         measured = (n_in > 1) & (n_out > 1)
-        error = doubt(np.sqrt(variance), np.minimum(n_in, n_out), evaluations.scale(), evaluations.scale())
+        error = doubt(
+            np.sqrt(variance), np.minimum(n_in, n_out), evaluations.scale(), evaluations.scale()
+        )
         return Estimate(
             means[0],
             np.where(measured, error, np.inf),
             np.where(measured & (variance > 0), freedom, 1.0),
             means[2:],
             evaluations.n_evaluations,
-            notion.name,
-            self.name,
+            notion,
+            self,
             evaluations.players,
         )
 
@@ -75,6 +90,7 @@ def _bias(notion: Notion) -> float:
     if isinstance(notion, WeightedBanzhaf):
         return notion.p
     raise DesignMismatch(
-        f"fair-coin coalitions and `reuse` give Banzhaf values only (paper, Appendix C.2); got {notion.name}. "
-        'Make a new run for this notion with estimator="auto" and a ledger of its own.'
+        "fair-coin coalitions and `reuse` give Banzhaf values only (paper, Appendix C.2)",
+        got=f"{notion.name}",
+        remedy='Make a new run for this notion with estimator="auto" and a ledger of its own.',
     )

@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 from databanzhaf.evaluators.batch import evaluate
-from databanzhaf.types import EvaluateBatch, Game
+from databanzhaf.protocols import EvaluateBatch, Game
 
 _lock = threading.Lock()
 _limit = ExitStack()
@@ -17,7 +17,9 @@ _inside = 0
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """One BLAS thread for the whole process; of several runs in threads the last one to leave lifts the limit."""
+    """One BLAS thread for the whole process; of several runs in threads the last one to leave lifts
+    the limit.
+    """
     from threadpoolctl import threadpool_limits
 
     global _inside
@@ -36,11 +38,15 @@ def one_blas_thread() -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Local:
-    """Evaluate here, with one BLAS thread: more threads add up in another order, and change the last bits."""
+    """Evaluate here, with one BLAS thread: more threads add up in another order, and change the
+    last bits.
+    """
 
     workers = 1
 
     @contextmanager
     def session(self, game: Game, keep_outcomes: bool = False) -> Iterator[EvaluateBatch]:
         with one_blas_thread():
-            yield lambda coalitions, keys, starts: evaluate(game, coalitions, keys, starts, keep_outcomes)
+            yield lambda coalitions, keys, starts: evaluate(
+                game, coalitions, keys, starts, keep_outcomes
+            )

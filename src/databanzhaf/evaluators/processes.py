@@ -12,9 +12,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from databanzhaf.errors import BackendUnavailable, InvalidInput, check_count
+from databanzhaf.evaluations import Batch, Failure
 from databanzhaf.evaluators.batch import evaluate, join
 from databanzhaf.evaluators.local import one_blas_thread
-from databanzhaf.types import Batch, BoolArray, EvaluateBatch, Failure, Game, IntArray, KeyArray
+from databanzhaf.protocols import BoolArray, EvaluateBatch, Game, IntArray, KeyArray
 
 # More pieces than workers even out slow coalitions; each costs 0.15 ms to send.
 _PIECES_PER_WORKER = 4
@@ -22,7 +23,9 @@ _PIECES_PER_WORKER = 4
 
 @dataclass(frozen=True)
 class Processes:
-    """Evaluate in `n_jobs` processes (-1: one for each core), one BLAS thread each: the same bits as `Local`."""
+    """Evaluate in `n_jobs` processes (-1: one for each core), one BLAS thread each: the same bits
+    as `Local`.
+    """
 
     n_jobs: int = 2
 
@@ -51,24 +54,32 @@ class Processes:
                 pieces = np.array_split(starts, min(len(starts), self.workers * _PIECES_PER_WORKER))
                 ends = [int(piece[0]) for piece in pieces[1:]] + [len(keys)]
                 tasks = (
-                    delayed(_in_worker)(game, coalitions[piece[0] : end], keys[piece[0] : end], piece - piece[0], keep_outcomes)
+                    delayed(_in_worker)(
+                        game,
+                        coalitions[piece[0] : end],
+                        keys[piece[0] : end],
+                        piece - piece[0],
+                        keep_outcomes,
+                    )
                     for piece, end in zip(pieces, ends, strict=True)
                 )
                 try:
                     return join(pool(tasks))
                 except PicklingError as error:
                     raise InvalidInput(
-                        f"the game cannot be sent to worker processes ({error}). "
-                        "Build it from importable pieces, or use evaluators.Local()."
+                        f"the game cannot be sent to worker processes ({error})",
+                        remedy="Build it from importable pieces, or use evaluators.Local().",
                     ) from error
                 except BrokenProcessPool as error:
                     if "un-serialize" in str(error):
                         raise InvalidInput(
-                            "the game cannot be rebuilt in worker processes: they cannot import what it is made of. "
-                            "Put it where Python finds it, or use one job."
+                            "the game cannot be rebuilt in worker processes: they cannot import "
+                            "what it is made of",
+                            remedy="Put it where Python finds it, or use one job.",
                         ) from error
                     raise BackendUnavailable(
-                        "a worker process died (killed, or out of memory). A ledger keeps what was done: run again, with fewer jobs."
+                        "a worker process died (killed, or out of memory)",
+                        remedy="A ledger keeps what was done: run again, with fewer jobs.",
                     ) from error
 
             yield run
@@ -76,7 +87,9 @@ class Processes:
 
 @contextmanager
 def _without_interrupts() -> Iterator[None]:
-    """Hold Ctrl-C and SIGTERM back for a moment. Processes that start meanwhile never see it; this one gets it afterwards."""
+    """Hold Ctrl-C and SIGTERM back for a moment. Processes that start meanwhile never see it; this
+    one gets it afterwards.
+    """
     import signal
 
     if not hasattr(signal, "pthread_sigmask"):  # Windows
@@ -97,17 +110,27 @@ def _without_interrupts() -> Iterator[None]:
 
 @contextmanager
 def worker_processes(n_jobs: int, threads: int) -> Iterator[None]:
-    """joblib's settings for worker processes that leave signals to this process, and end with it."""
+    """joblib's settings for worker processes that leave signals to this process, and end
+    with it.
+    """
     from joblib import parallel_config
 
-    with parallel_config("loky", n_jobs=n_jobs, inner_max_num_threads=threads, initializer=_become_worker, initargs=(os.getpid(),)):
+    with parallel_config(
+        "loky",
+        n_jobs=n_jobs,
+        inner_max_num_threads=threads,
+        initializer=_become_worker,
+        initargs=(os.getpid(),),
+    ):
         yield
 
 
 def _become_worker(parent: int) -> None:
-    """The first thing that a worker process does: it leaves Ctrl-C and SIGTERM, which a terminal or a service manager sends to all,
-    to its parent, and ends when that is gone (kill -9), since the work would be lost. Run by the pool when it starts the process, never
-    by a task: joblib runs tasks in the user's own process where it can start no other (one job, one core, a daemon)."""
+    """The first thing that a worker process does: it leaves Ctrl-C and SIGTERM, which a terminal or
+    a service manager sends to all, to its parent, and ends when that is gone (kill -9), since the
+    work would be lost. Run by the pool when it starts the process, never by a task: joblib runs
+    tasks in the user's own process where it can start no other (one job, one core, a daemon).
+    """
     import signal
 
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -121,7 +144,9 @@ def _become_worker(parent: int) -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-def _in_worker(game: Game, coalitions: BoolArray, keys: KeyArray, starts: IntArray, keep_outcomes: bool) -> Batch:
+def _in_worker(
+    game: Game, coalitions: BoolArray, keys: KeyArray, starts: IntArray, keep_outcomes: bool
+) -> Batch:
     with one_blas_thread():
         batch = evaluate(game, coalitions, keys, starts, keep_outcomes)
     if batch.failure is None:

@@ -1,4 +1,6 @@
-"""What a person would try first to find wrong labels: a score for each training row, low where the label looks wrong."""
+"""What a person would try first to find wrong labels: a score for each training row, low where the
+label looks wrong.
+"""
 
 from __future__ import annotations
 
@@ -35,15 +37,23 @@ def scores(draw: Draw, setting: Setting) -> dict[str, NDArray[np.float64]]:
     forest = RandomForestClassifier(100, random_state=setting.seed, n_jobs=1)
 
     def own(probabilities: Any, classes: Any) -> NDArray[np.float64]:
-        return np.asarray(probabilities[np.arange(len(y)), np.searchsorted(classes, y)], dtype=np.float64)
+        return np.asarray(
+            probabilities[np.arange(len(y)), np.searchsorted(classes, y)], dtype=np.float64
+        )
 
     classes = np.unique(y)
-    logistic = cross_val_predict(LogisticRegression(max_iter=2000), X, y, cv=folds, method="predict_proba")
-    outside = RandomForestClassifier(100, random_state=setting.seed, n_jobs=1, oob_score=True).fit(X, y)
+    logistic = cross_val_predict(
+        LogisticRegression(max_iter=2000), X, y, cv=folds, method="predict_proba"
+    )
+    outside = RandomForestClassifier(100, random_state=setting.seed, n_jobs=1, oob_score=True).fit(
+        X, y
+    )
     judge = RandomForestClassifier(100, random_state=setting.seed, n_jobs=1).fit(X_val, draw.y_val)
     return {
         "cv_logistic": own(logistic, classes),
-        "cv_forest": own(cross_val_predict(forest, X, y, cv=folds, method="predict_proba"), classes),
+        "cv_forest": own(
+            cross_val_predict(forest, X, y, cv=folds, method="predict_proba"), classes
+        ),
         "cv_network": _network(draw, setting, folds),
         "forest_on_validation": own(judge.predict_proba(X), judge.classes_),
         "forest_oob": own(outside.oob_decision_function_, outside.classes_),
@@ -52,23 +62,36 @@ def scores(draw: Draw, setting: Setting) -> dict[str, NDArray[np.float64]]:
 
 
 def _network(draw: Draw, setting: Setting, folds: Any) -> NDArray[np.float64]:
-    """Mean probability of a row's own label by networks that were trained on the other nine folds."""
+    """Mean probability of a row's own label by networks that were trained on the other
+    nine folds.
+    """
     coalitions = np.ones((FOLDS, len(draw.y)), dtype=np.bool_)
     for fold, (_, held) in enumerate(folds.split(np.zeros(len(draw.y)), draw.y)):
         coalitions[fold, held] = False
     game = protocol.network(
-        draw.judged_by_validation(), draw.name, setting, loss="cross_entropy", score="probability", score_at="last", compiles=False
+        draw.judged_by_validation(),
+        draw.name,
+        setting,
+        loss="cross_entropy",
+        metric="probability",
+        metric_at="last",
+        compiles=False,
     )
-    trained = game.train(coalitions, db.chance.keys(setting.seed, db.chance.TRAINING, np.arange(FOLDS)), confidence=True)
+    trained = game.train(
+        coalitions,
+        db.chance.keys(setting.seed, db.chance.TRAINING, np.arange(FOLDS)),
+        confidence=True,
+    )
     return np.asarray(trained.confidence / trained.unseen, dtype=np.float64)
 
 
 def knn_shapley(X: Any, y: Any, X_val: Any, y_val: Any, k: int) -> NDArray[np.float64]:
-    r"""Exact Shapley values of a k-nearest-neighbour classifier (Jia et al. 2019), mean over the validation rows.
+    r"""Exact Shapley values of a k-nearest-neighbour classifier (Jia et al. 2019), mean over the
+    validation rows.
 
-    With training rows by distance, s_n = 1[y_n = y] / max(n, k) * min(n, k) / k ... downwards
-    s_i = s_{i+1} + (1[y_i = y] - 1[y_{i+1} = y]) / k * min(k, i) / i. U(S) is the share, out of k, of the nearest min(k, |S|) rows that have
-    the right label.
+    With training rows by distance, s_n = 1[y_n = y] / max(n, k) * min(n, k) / k ... downwards s_i =
+    s_{i+1} + (1[y_i = y] - 1[y_{i+1} = y]) / k * min(k, i) / i. U(S) is the share, out of k, of the
+    nearest min(k, |S|) rows that have the right label.
     """
     n = len(y)
     total = np.zeros(n)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import databanzhaf as db
-from databanzhaf.experiments import kept, protocol
+from databanzhaf.experiments import ledgers, protocol
 from databanzhaf.experiments.protocol import Draw
 from databanzhaf.experiments.setting import Setting
 
@@ -36,31 +36,58 @@ class Images:
 
     @property
     def as_many_as_the_paper(self) -> bool:
-        """Fewer coalitions leave more of the training noise in the values: they can neither refute stability nor confirm instability."""
-        return min(self.coalitions.values()) >= SAMPLES - len(self.draw.y)  # permutations and leave-one-out are whole
+        """Fewer coalitions leave more of the training noise in the values: they can neither refute
+        stability nor confirm instability.
+        """
+        return min(self.coalitions.values()) >= SAMPLES - len(
+            self.draw.y
+        )  # permutations and leave-one-out are whole
 
     def projected(self, count: int) -> tuple[float, float, float]:
-        """The correlation between runs that `count` coalitions would give for Banzhaf, and a 95% interval (bootstrap over the images)."""
+        """The correlation between runs that `count` coalitions would give for Banzhaf, and a 95%
+        interval (bootstrap over the images).
+        """
         whole = self.values["banzhaf"]
         images = np.arange(whole.shape[1])
         rng = np.random.default_rng(0)
-        again = [project(whole, self.halves, self.coalitions["banzhaf"], count, rng.choice(images, len(images))) for _ in range(200)]
+        again = [
+            project(
+                whole,
+                self.halves,
+                self.coalitions["banzhaf"],
+                count,
+                rng.choice(images, len(images)),
+            )
+            for _ in range(200)
+        ]
         low, high = np.quantile(again, (0.025, 0.975))
-        return project(whole, self.halves, self.coalitions["banzhaf"], count, images), float(low), float(high)
+        return (
+            project(whole, self.halves, self.coalitions["banzhaf"], count, images),
+            float(low),
+            float(high),
+        )
 
     def agreement_apart(self) -> float:
-        """Average Spearman between Banzhaf values of runs that share no coalition, from half of the coalitions each."""
+        """Average Spearman between Banzhaf values of runs that share no coalition, from half of the
+        coalitions each.
+        """
         first, second = self.halves
         return _mean_spearman((first[a], second[b]) for a, b in permutations(range(len(first)), 2))
 
 
 def project(
-    whole: NDArray[np.float64], halves: tuple[NDArray[np.float64], NDArray[np.float64]], now: int, later: int, images: NDArray[np.int64]
+    whole: NDArray[np.float64],
+    halves: tuple[NDArray[np.float64], NDArray[np.float64]],
+    now: int,
+    later: int,
+    images: NDArray[np.int64],
 ) -> float:
-    """The correlation between runs at `later` coalitions, from runs (a line each) of `now`: an image's estimate is its value, plus what was by
-    chance sampled with it (shared by the runs), plus training noise; the last two shrink with the number of coalitions.
+    """The correlation between runs at `later` coalitions, from runs (a line each) of `now`: an
+    image's estimate is its value, plus what was by chance sampled with it (shared by the runs),
+    plus training noise; the last two shrink with the number of coalitions.
 
-    Runs that share no coalition have the values alone in common, and so give their variance. NaN where nothing varies.
+    Runs that share no coalition have the values alone in common, and so give their variance. NaN
+    where nothing varies.
     """
     runs = range(len(whole))
     between = np.cov(np.concatenate([whole, *halves])[:, images])
@@ -87,12 +114,19 @@ def rows(setting: Setting) -> int:
 def value_images(setting: Setting) -> Images:
     n = rows(setting)
     data = protocol.draw("cifar10_images", 0, setting, rows=n)
-    how: dict[str, Any] = {"batch_size": 32, "learning_rate": 1e-3, "epochs": EPOCHS, "score": "accuracy", "device": setting.device}
+    how: dict[str, Any] = {
+        "batch_size": 32,
+        "learning_rate": 1e-3,
+        "epochs": EPOCHS,
+        "metric": "accuracy",
+        "device": setting.device,
+    }
     game = db.games.Module(protocol.small_cnn, data.judged_by_images(setting), **how)
     scale = min(setting.scale, setting.image_scale)
     count = 80 if setting.small else max(200, round(scale * SAMPLES))
     values, used = {}, {}
-    # Leave-one-out spends what the others spend on repeats of its n + 1 coalitions, as the paper aligns them.
+    # Leave-one-out spends what the others spend on repeats of its n + 1 coalitions, as the paper
+    # aligns them.
     again = max(1, count // (n + 1))
     plans = {
         "banzhaf": (db.Banzhaf(), "reuse", count, SEEDS),
@@ -100,24 +134,44 @@ def value_images(setting: Setting) -> Images:
         "loo": (db.LeaveOneOut(), "leave_one_out", n + 1, SEEDS * again),
     }
     for name, (notion, estimator, budget, repeats) in plans.items():
-        found = kept.value(setting, ("cifar10", n, name), game, notion, estimator=estimator, budget=budget, repeats=repeats)
+        found = ledgers.value(
+            setting,
+            ("cifar10", n, name),
+            game,
+            notion,
+            estimator=estimator,
+            budget=budget,
+            repeats=repeats,
+        )
         values[name] = found.values_by_repeat.reshape(SEEDS, -1, n).mean(axis=1)
         used[name] = found.n_evaluations // SEEDS
-    whole = kept.evaluations(setting, ("cifar10", n, "banzhaf"), count, SEEDS)
-    parts = kept.halves(whole)
+    whole = ledgers.evaluations(setting, ("cifar10", n, "banzhaf"), count, SEEDS)
+    parts = ledgers.halves(whole)
     assert parts is not None  # there are 80 coalitions or more
     first, second = (db.estimate(part, db.Banzhaf()).values_by_repeat for part in parts)
-    return Images(data, values, used, (first, second), kept.machines(kept.work(setting, [("cifar10", n, name) for name in plans])))
+    return Images(
+        data,
+        values,
+        used,
+        (first, second),
+        ledgers.machines(ledgers.work(setting, [("cifar10", n, name) for name in plans])),
+    )
 
 
 def differs(setting: Setting) -> tuple[str, ...]:
     small = (
-        (f"Without a GPU, at this scale: {rows(setting)} images instead of 2,000. This only shows that the experiment runs.",)
+        (
+            f"Without a GPU, at this scale: {rows(setting)} images instead of 2,000. This only "
+            "shows that the experiment runs.",
+        )
         if setting.small
         else ()
     )
     return (
         *small,
-        f"The text gives no number of epochs ({EPOCHS} here) and no size of the held-out set ({protocol.held_out_images(setting):,} here).",
-        f"The paper takes {SAMPLES:,} samples for each notion; the line `samples` says how many were taken here. The noise of training shrinks as they grow: with fewer, every notion agrees less between runs.",
+        f"The text gives no number of epochs ({EPOCHS} here) and no size of the held-out set "
+        f"({protocol.held_out_images(setting):,} here).",
+        f"The paper takes {SAMPLES:,} samples for each notion; the line `samples` says how many "
+        "were taken here. The noise of training shrinks as they grow: with fewer, every notion "
+        "agrees less between runs.",
     )

@@ -1,4 +1,6 @@
-"""Box plots (a)-(c): leave-one-out, Shapley and Banzhaf values of 20 CIFAR10 images over five trainings."""
+"""Box plots (a)-(c): leave-one-out, Shapley and Banzhaf values of 20 CIFAR10 images over five
+trainings.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +14,7 @@ from databanzhaf.experiments.image_runs import NOTIONS, Images
 from databanzhaf.experiments.notions import LABELS
 from databanzhaf.experiments.outcome import Claim, Outcome
 from databanzhaf.experiments.setting import Setting
+from databanzhaf.experiments.texts import text
 
 PAPER = {"loo": 0.001, "shapley": 0.038, "banzhaf": 0.856}
 SHOWN, WRONG = 20, 5
@@ -21,7 +24,9 @@ def run(setting: Setting) -> Outcome:
     images = image_runs.value_images(setting)
     rng = np.random.default_rng([setting.seed, 41])
     wrong, right = np.flatnonzero(images.draw.flipped), np.flatnonzero(~images.draw.flipped)
-    shown = np.concatenate([rng.choice(wrong, WRONG, replace=False), rng.choice(right, SHOWN - WRONG, replace=False)])
+    shown = np.concatenate(
+        [rng.choice(wrong, WRONG, replace=False), rng.choice(right, SHOWN - WRONG, replace=False)]
+    )
     table = pd.DataFrame(
         [
             {
@@ -29,7 +34,10 @@ def run(setting: Setting) -> Outcome:
                 "image": image,
                 "mislabeled": wrong_label,
                 "in_the_figure": image in shown,
-                **{f"run_{run + 1}": value for run, value in enumerate(images.values[name][:, image])},
+                **{
+                    f"run_{run + 1}": value
+                    for run, value in enumerate(images.values[name][:, image])
+                },
             }
             for name in NOTIONS
             for image, wrong_label in enumerate(images.draw.flipped)
@@ -71,16 +79,30 @@ def run(setting: Setting) -> Outcome:
     )
     return Outcome(
         "Values of CIFAR10 images over five trainings",
-        f"{SHOWN} of {len(images.draw.y):,} images, {WRONG} of them mislabeled (red). The boxes show five values of each image, from the same coalitions trained with other seeds, in the order of their means. The indices are over all images, and so is the CSV.",
+        text("instability_what", shown=SHOWN, y=f"{len(images.draw.y):,}", wrong=WRONG),
         table,
         lambda figure: _draw(figure, images, shown, found),
-        "; ".join(f"{LABELS[name]} {images.coalitions[name]:,} evaluations for each of {image_runs.SEEDS} runs" for name in NOTIONS),
+        "; ".join(
+            f"{LABELS[name]} {images.coalitions[name]:,} evaluations for each of "
+            f"{image_runs.SEEDS} runs"
+            for name in NOTIONS
+        ),
         image_runs.differs(setting),
         tuple(claims),
-        pd.DataFrame([{"notion": LABELS[name], "Spearman between runs, paper": PAPER[name], "ours": found[name]} for name in NOTIONS]),
+        pd.DataFrame(
+            [
+                {
+                    "notion": LABELS[name],
+                    "Spearman between runs, paper": PAPER[name],
+                    "ours": found[name],
+                }
+                for name in NOTIONS
+            ]
+        ),
         notes=(
-            "As in the paper, every run sees the same coalitions, so that an image which is by chance in the better ones stays ahead in all runs. "
-            f"Banzhaf values of runs that share no coalition, from half of them each, have an average Spearman of {images.agreement_apart():.3f}.",
+            text(
+                "instability_shared_coalitions", agreement_apart=f"{images.agreement_apart():.3f}"
+            ),
             *projected[1:],
         ),
         size=(12.0, 4.2),
@@ -90,28 +112,40 @@ def run(setting: Setting) -> Outcome:
 
 
 def _as_in_the_paper(name: str, found: float, images: Images) -> bool | None:
-    """Fewer samples than the paper's give a lower index: they can neither refute a high one nor confirm a low one."""
+    """Fewer samples than the paper's give a lower index: they can neither refute a high one nor
+    confirm a low one.
+    """
     if name == "banzhaf":
         return True if found > PAPER[name] - 0.1 else False if images.as_many_as_the_paper else None
     return False if found > PAPER[name] + 0.1 else True if images.as_many_as_the_paper else None
 
 
 def _projection(images: Images) -> tuple[str, ...]:
-    """What the paper's number of coalitions would give: in short, for the claim, and in a note; empty where nothing varies."""
+    """What the paper's number of coalitions would give: in short, for the claim, and in a note;
+    empty where nothing varies.
+    """
     expected, low, high = images.projected(image_runs.SAMPLES)
     if not np.isfinite([expected, low, high]).all():
         return ("",)
     return (
-        f"; {expected:.2f} projected to the paper's coalitions (Pearson's; 95% interval {low:.2f} to {high:.2f})",
-        f"What the runs have in common with and without shared coalitions tells how the noise of training would shrink: {image_runs.SAMPLES:,} coalitions, as in the paper, would give Banzhaf "
-        f"a correlation (Pearson's) of {expected:.2f} between runs (95% interval {low:.2f} to {high:.2f}). That is a projection, not a measurement.",
+        f"; {expected:.2f} projected to the paper's coalitions (Pearson's; 95% interval {low:.2f} "
+        f"to {high:.2f})",
+        text(
+            "instability_projection",
+            samples=f"{image_runs.SAMPLES:,}",
+            expected=f"{expected:.2f}",
+            low=f"{low:.2f}",
+            high=f"{high:.2f}",
+        ),
     )
 
 
 def _draw(figure: Any, images: Images, shown: Any, found: dict[str, float]) -> None:
     for ax, name in zip(figure.subplots(1, 3), NOTIONS, strict=True):
         order = shown[np.argsort(images.values[name][:, shown].mean(axis=0))]
-        boxes = ax.boxplot([images.values[name][:, image] for image in order], patch_artist=True, widths=0.6)
+        boxes = ax.boxplot(
+            [images.values[name][:, image] for image in order], patch_artist=True, widths=0.6
+        )
         for image, box in zip(order, boxes["boxes"], strict=True):
             box.set_facecolor("tab:red" if images.draw.flipped[image] else "tab:green")
         ax.set_title(f"{LABELS[name]}: SP = {found[name]:.3f}")

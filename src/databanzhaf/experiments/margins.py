@@ -1,4 +1,6 @@
-"""Theorems 1 and 2: how much noise a ranking survives; and how far noise moves values (the Lipschitz theorem of the appendix)."""
+"""Theorems 1 and 2: how much noise a ranking survives; and how far noise moves values (the
+Lipschitz theorem of the appendix).
+"""
 
 from __future__ import annotations
 
@@ -11,6 +13,7 @@ import databanzhaf as db
 from databanzhaf.experiments.notions import COLOURS, LABELS, NOTIONS
 from databanzhaf.experiments.outcome import Claim, Outcome
 from databanzhaf.experiments.setting import Setting
+from databanzhaf.experiments.texts import text
 
 SIZES = (2, 3, 5, 10, 20, 30, 50, 100, 200, 500, 1000)
 DRAWN = 50  # players in the picture: beyond, Banzhaf's line would press the others flat
@@ -35,23 +38,26 @@ def run(setting: Setting) -> Outcome:
     constants = table.pivot(index="n", columns="notion", values="log10_lipschitz")
     least = bool((constants.sub(constants["banzhaf"], axis=0) >= -1e-9).all(axis=None))
     n = margins.index.to_numpy()
-    between = bool(((margins["loo"] <= margins["shapley"]) & (margins["shapley"] <= np.log10(n - 1) + 1e-9)).all())
+    between = bool(
+        (
+            (margins["loo"] <= margins["shapley"]) & (margins["shapley"] <= np.log10(n - 1) + 1e-9)
+        ).all()
+    )
     constant = float(np.abs(constants["banzhaf"] - (1 - n / 2) * np.log10(2)).max())
     ties = {name: tie(notion) for name, notion in NOTIONS.items()}
-    shown = pd.concat([margins.assign(what="safety margin"), constants.assign(what="Lipschitz constant")]).reset_index()
-    shown = shown[["what", "n", *NOTIONS]].rename(columns={"what": "log10 of", **{name: LABELS[name] for name in NOTIONS}})
+    shown = pd.concat(
+        [margins.assign(what="safety margin"), constants.assign(what="Lipschitz constant")]
+    ).reset_index()
+    shown = shown[["what", "n", *NOTIONS]].rename(
+        columns={"what": "log10 of", **{name: LABELS[name] for name in NOTIONS}}
+    )
     return Outcome(
         "Safety margin and Lipschitz constant",
-        "How much noise in the utility (l2 norm) the order of two players survives who differ by tau = 1 at every size (the safety margin as printed, Theorems 1 and 2), and how far noise "
-        "moves the values (the Lipschitz constant, in the appendix), over the number of players. The third picture shows the smallest noise that turns a pair "
-        "for n = 3: the difference of the two values while the utility moves towards the worst utility. (For n = 3 Shapley's pair weights happen to be equal too, so its line lies on Banzhaf's.)",
+        text("margins_what"),
         table,
         lambda figure: _draw(figure, margins, constants),
         "none: formulas",
-        (
-            "The lemma as printed counts the norm of its vector once for each subset where it has two entries: the pair ties at 1/sqrt(2) of the printed "
-            "margin, for every semivalue alike. The table shows the printed margin; the third picture shows the tie.",
-        ),
+        (text("margins_differs"),),
         (
             Claim(
                 "The Banzhaf value has the largest safety margin of all semivalues",
@@ -63,7 +69,8 @@ def run(setting: Setting) -> Outcome:
                 Claim(
                     what,
                     "proved",
-                    f"at n = 3 the pair ties at {ties[name]:.3f} of that; for all seven notions at {min(ties.values()):.3f} to {max(ties.values()):.3f}",
+                    f"at n = 3 the pair ties at {ties[name]:.3f} of that; for all seven notions "
+                    f"at {min(ties.values()):.3f} to {max(ties.values()):.3f}",
                     abs(ties[name] - 1) < 1e-6,
                 )
                 for name, what in (
@@ -77,7 +84,12 @@ def run(setting: Setting) -> Outcome:
                 f"at each of {len(SIZES)} sizes",
                 between,
             ),
-            Claim("The Banzhaf value has the smallest Lipschitz constant", "proved", f"smallest of 7 at each of {len(SIZES)} sizes", least),
+            Claim(
+                "The Banzhaf value has the smallest Lipschitz constant",
+                "proved",
+                f"smallest of 7 at each of {len(SIZES)} sizes",
+                least,
+            ),
             Claim(
                 "The Banzhaf value's Lipschitz constant is 2^(1 - n/2)",
                 "proved",
@@ -93,12 +105,17 @@ def run(setting: Setting) -> Outcome:
 
 def _draw(figure: Any, margins: pd.DataFrame, constants: pd.DataFrame) -> None:
     left, middle, right = figure.subplots(1, 3)
-    for ax, numbers, title in ((left, margins, "safety margin"), (middle, constants, "Lipschitz constant")):
+    for ax, numbers, title in (
+        (left, margins, "safety margin"),
+        (middle, constants, "Lipschitz constant"),
+    ):
         part = 10 ** numbers[numbers.index <= DRAWN]
         for name in NOTIONS:
             # Beta(a, b) and Beta(b, a) have the same line: dashes let the one below be seen.
             style = "o--" if name in ("beta_1_4", "beta_1_16") else "o-"
-            ax.plot(part.index, part[name], style, markersize=3, color=COLOURS[name], label=LABELS[name])
+            ax.plot(
+                part.index, part[name], style, markersize=3, color=COLOURS[name], label=LABELS[name]
+            )
         ax.set(yscale="log", xlabel="players", ylabel=title)
         ax.grid(alpha=0.3)
     left.legend(fontsize=8)
@@ -106,7 +123,10 @@ def _draw(figure: Any, margins: pd.DataFrame, constants: pd.DataFrame) -> None:
         distances, difference = flipping_path(NOTIONS[name])
         right.plot(distances, difference, color=COLOURS[name], label=LABELS[name])
     right.axhline(0, color="black", linewidth=0.8)
-    right.set(xlabel="l2 norm of the noise (n = 3, tau = 1)", ylabel="difference of the two values, 1 without noise")
+    right.set(
+        xlabel="l2 norm of the noise (n = 3, tau = 1)",
+        ylabel="difference of the two values, 1 without noise",
+    )
     right.legend(fontsize=8)
     right.grid(alpha=0.3)
 
@@ -118,7 +138,9 @@ def tie(notion: Any) -> float:
 
 
 def flipping_path(notion: Any, steps: int = 41) -> tuple[Any, Any]:
-    """(noise, difference of the values of players 0 and 1) from U to the worst U at the safety margin, for n = 3."""
+    """(noise, difference of the values of players 0 and 1) from U to the worst U at the safety
+    margin, for n = 3.
+    """
     utility, worst = db.theory.worst_perturbation(notion, 3)
     shares = np.linspace(0, 1, steps)
     difference = []

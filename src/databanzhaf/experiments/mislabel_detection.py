@@ -9,33 +9,39 @@ import numpy as np
 import pandas as pd
 
 import databanzhaf as db
-from databanzhaf.experiments import baselines, kept, values13
+from databanzhaf.experiments import baselines, comparison, draw_values, ledgers, score_table
+from databanzhaf.experiments.draw_values import NAMES, OURS, Valued
 from databanzhaf.experiments.notions import NOTIONS
 from databanzhaf.experiments.outcome import Claim, Outcome
 from databanzhaf.experiments.setting import Setting
-from databanzhaf.experiments.values13 import NAMES, OURS, Valued
+from databanzhaf.experiments.texts import text
 from databanzhaf.experiments.weighted_training import differs, origins, samples
 
 # Each column, and the values that it ranks rows by; baselines need none.
-SCORED: Final = {**{column: column for column in values13.COLUMNS}, **dict.fromkeys(baselines.NAMES)}
+SCORED: Final = {
+    **{column: column for column in draw_values.COLUMNS},
+    **dict.fromkeys(baselines.NAMES),
+}
 
 # Version of the F1: 2 puts equal values in order by chance.
 RULE = 2
 
-BASELINES_EXPLAINED = (
-    "Of the baselines, `10-fold` is the probability that a model trained on the other nine folds gives to a row's label (a logistic regression, a forest of 100 trees, the same network with the plain loss); "
-    "`forest on validation` that of a forest fitted on the 200 validation rows, whose labels are right, as they are for every column that needs a utility; `forest out of bag` that of the trees which have not "
-    f"seen the row; `kNN-Shapley` the exact Shapley value of a classifier by {baselines.NEIGHBOURS} neighbours."
-)
+BASELINES_EXPLAINED = text("mislabel_detection_baselines", neighbours=baselines.NEIGHBOURS)
 
 
 def run(setting: Setting) -> Outcome:
-    table, work = values13.collect("mislabel_detection", setting, SCORED, lambda valued, missing: f1_scores(valued, setting, missing), RULE)
-    paper = values13.paper_table("paper_mislabel_f1.csv")
-    means = values13.means_of(table)
-    tell = values13.enough(setting, means)
+    table, work = score_table.collect(
+        "mislabel_detection",
+        setting,
+        SCORED,
+        lambda valued, missing: f1_scores(valued, setting, missing),
+        RULE,
+    )
+    paper = comparison.paper_table("paper_mislabel_f1.csv")
+    means = comparison.means_of(table)
+    tell = comparison.enough(setting, means)
     columns = [*NOTIONS, *OURS, *baselines.NAMES]
-    shown = values13.beside(table, paper, columns).rename(columns=baselines.NAMES)
+    shown = comparison.beside(table, paper, columns).rename(columns=baselines.NAMES)
     over = means[columns].mean().sort_values(ascending=False)
     notion, simple = str(over[list(NOTIONS)].idxmax()), str(over[list(baselines.NAMES)].idxmax())
     better = int((means[notion] > means[simple]).sum())
@@ -43,45 +49,61 @@ def run(setting: Setting) -> Outcome:
     spread = float(between.xs("banzhaf", level="method").mean()) if setting.n_draws > 1 else np.nan
     return Outcome(
         "Mislabel detection (Table 2)",
-        "F1 of flagging the 10% of rows with the lowest values, where 10% of the labels are flipped. " + values13.LINES,
+        "F1 of flagging the 10% of rows with the lowest values, where 10% of the labels are "
+        "flipped. " + comparison.LINES,
         table,
         lambda figure: _draw(figure, means[over.index]),
         samples(table),
         (
-            "Equal values at the edge of the lowest 10% are put in order by chance: the F1 is its expectation.",
+            "Equal values at the edge of the lowest 10% are put in order by chance: the F1 is its "
+            "expectation.",
             *differs(setting),
             *(
-                ["2dplanes: the paper prints the same numbers for Beta(4, 1) and Beta(1, 4), and for Beta(16, 1) and Beta(1, 16)."]
+                [
+                    "2dplanes: the paper prints the same numbers for Beta(4, 1) and Beta(1, 4), "
+                    "and for Beta(16, 1) and Beta(1, 16)."
+                ]
                 if "2dplanes" in means.index
                 else []
             ),
         ),
         (
-            *values13.overall_claims("Mislabel detection", means, paper, list(NOTIONS), tell=tell),
+            *comparison.overall_claims(
+                "Mislabel detection", means, paper, list(NOTIONS), tell=tell
+            ),
             Claim(
-                f"Does the best notion ({_label(notion)}) find more wrong labels than the best simple baseline ({_label(simple)})?",
+                f"Does the best notion ({_label(notion)}) find more wrong labels than the best "
+                f"simple baseline ({_label(simple)})?",
                 "not asked",
-                f"on {better} of {values13.counted(means)}; mean {over[notion]:.3f} against {over[simple]:.3f}",
+                f"on {better} of {comparison.counted(means)}; mean {over[notion]:.3f} against "
+                f"{over[simple]:.3f}",
                 better > len(means) / 2 if tell else None,
                 asked_by_paper=False,
             ),
         ),
         shown,
         notes=(
-            "The columns after `Beta(1, 16)` are not the paper's: other utilities and notions of ours, then what a person would try first.",
-            values13.OURS_EXPLAINED,
+            "The columns after `Beta(1, 16)` are not the paper's: other utilities and notions of "
+            "ours, then what a person would try first.",
+            comparison.OURS_EXPLAINED,
             BASELINES_EXPLAINED,
-            values13.mean_over(means.rename(columns=baselines.NAMES), [baselines.NAMES.get(name, name) for name in columns]),
-            *values13.first_draw(table, list(NOTIONS), setting, baselines.NAMES),
+            comparison.mean_over(
+                means.rename(columns=baselines.NAMES),
+                [baselines.NAMES.get(name, name) for name in columns],
+            ),
+            *comparison.first_draw(table, list(NOTIONS), setting, baselines.NAMES),
             *(
                 []
                 if spread != spread
-                else [f"Another draw of the data moves the F1 of Banzhaf values by {spread:.3f} (standard deviation, mean over datasets)."]
+                else [
+                    f"Another draw of the data moves the F1 of Banzhaf values by {spread:.3f} "
+                    "(standard deviation, mean over datasets)."
+                ]
             ),
         ),
         size=(9.0, 5.0),
         data=origins(setting),
-        hardware=kept.machines(work),
+        hardware=ledgers.machines(work),
         datasets=len(means),
     )
 
@@ -89,10 +111,18 @@ def run(setting: Setting) -> Outcome:
 def f1_scores(valued: Valued, setting: Setting, columns: Collection[str]) -> dict[str, list[float]]:
     """For each column the F1 of each of its value vectors; for each baseline its only one."""
     wrong = valued.draw.flipped
-    simple = baselines.scores(valued.draw, setting) if any(column in baselines.NAMES for column in columns) else {}
+    simple = (
+        baselines.scores(valued.draw, setting)
+        if any(column in baselines.NAMES for column in columns)
+        else {}
+    )
 
     def vectors(column: str) -> list[db.Estimate]:
-        return [values13.as_estimate(simple[column], column)] if column in baselines.NAMES else valued.vectors(column)
+        return (
+            [draw_values.as_estimate(simple[column], column)]
+            if column in baselines.NAMES
+            else valued.vectors(column)
+        )
 
     return {column: [f1(one, wrong) for one in vectors(column)] for column in columns}
 
@@ -115,8 +145,16 @@ def _draw(figure: Any, f1s: pd.DataFrame) -> None:
     ):
         chosen = f1s.columns.isin(list(names))
         ax.barh(place[chosen], f1s.mean()[chosen], color=colour, label=kind)
-    ax.scatter(f1s.to_numpy().ravel(), np.tile(place, len(f1s)), s=9, color="white", edgecolors="black", linewidths=0.6, zorder=3)
+    ax.scatter(
+        f1s.to_numpy().ravel(),
+        np.tile(place, len(f1s)),
+        s=9,
+        color="white",
+        edgecolors="black",
+        linewidths=0.6,
+        zorder=3,
+    )
     ax.set_yticks(place, [_label(name) for name in f1s])
     ax.invert_yaxis()
-    ax.set(xlabel=f"F1: bars the mean over {values13.counted(f1s)}, dots the datasets")
+    ax.set(xlabel=f"F1: bars the mean over {comparison.counted(f1s)}, dots the datasets")
     ax.legend(loc="lower right")

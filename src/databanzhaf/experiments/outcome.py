@@ -6,9 +6,6 @@ import json
 import os
 import platform
 import time
-import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -18,6 +15,7 @@ import pandas as pd
 import databanzhaf as db
 from databanzhaf.experiments import protocol
 from databanzhaf.experiments.setting import Setting
+from databanzhaf.files import replacing, write_text
 
 # Which experiments an option matters to.
 TABLES = ("weighted_training", "mislabel_detection")
@@ -29,7 +27,9 @@ VERDICTS: Final = {True: "yes", False: "no", None: "cannot tell"}
 
 @dataclass(frozen=True)
 class Claim:
-    """A claim of the paper, its number, ours, and whether ours bears it out (None: this run cannot tell); or a question that it does not ask."""
+    """A claim of the paper, its number, ours, and whether ours bears it out (None: this run cannot
+    tell); or a question that it does not ask.
+    """
 
     claim: str
     paper: str
@@ -42,7 +42,8 @@ class Claim:
 class Outcome:
     """What an experiment found.
 
-    `table` is all numbers (the CSV); `shown` the part for the page, by default all; `draw` fills a matplotlib figure of `size`.
+    `table` is all numbers (the CSV); `shown` the part for the page, by default all; `draw` fills a
+    matplotlib figure of `size`.
     """
 
     title: str
@@ -60,51 +61,46 @@ class Outcome:
     # How many datasets its claims are about; 0 for those that have none.
     datasets: int = 0
     # What `--scale` does.
-    scaled: str = "of the paper's number of coalitions was asked for; the line `samples` says what was taken"
+    scaled: str = (
+        "of the paper's number of coalitions was asked for; the line `samples` says what was taken"
+    )
 
 
 def write(name: str, outcome: Outcome, setting: Setting, seconds: float) -> Path:
     """All files of one experiment; returns the page."""
     out = setting.out
-    replace_text(out / f"{name}.csv", outcome.table.to_csv(index=False, float_format="%.6g", lineterminator="\n"))
+    write_text(
+        out / f"{name}.csv",
+        outcome.table.to_csv(index=False, float_format="%.6g", lineterminator="\n"),
+    )
     _figure(outcome, out / name)
     claims = {
         "title": outcome.title,
         "scale": setting.scale,
         **(
             {"image_scale": setting.image_scale}
-            if name in IMAGES and (setting.datasets is None or set(setting.datasets) & set(protocol.IMAGES))
+            if name in IMAGES
+            and (setting.datasets is None or set(setting.datasets) & set(protocol.IMAGES))
             else {}
         ),
         **({"draws": setting.n_draws} if name in TABLES else {}),
         "seed": setting.seed,
         "datasets": outcome.datasets,
-        "claims": [{**asdict(each), "holds": None if each.holds is None else bool(each.holds)} for each in outcome.claims],
+        "claims": [
+            {**asdict(each), "holds": None if each.holds is None else bool(each.holds)}
+            for each in outcome.claims
+        ],
     }
-    replace_text(out / f"{name}.claims.json", json.dumps(claims, indent=1, ensure_ascii=False) + "\n")
+    write_text(out / f"{name}.claims.json", json.dumps(claims, indent=1, ensure_ascii=False) + "\n")
     page = out / f"{name}.md"
-    replace_text(page, _page(name, outcome, setting, seconds))
+    write_text(page, _page(name, outcome, setting, seconds))
     return page
 
 
-@contextmanager
-def replacing(path: Path) -> Iterator[Path]:
-    """All or nothing, though several processes write the same file: a name of its own beside it, renamed at the end."""
-    temporary = path.with_name(f".{uuid.uuid4().hex[:12]}-{path.name}")
-    try:
-        yield temporary
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
-def replace_text(path: Path, text: str) -> None:
-    with replacing(path) as temporary:
-        temporary.write_text(text, encoding="utf-8")
-
-
 def read_json(path: Path) -> dict[str, Any]:
-    """What a small file holds; nothing where it is missing or damaged, since it can be made again."""
+    """What a small file holds; nothing where it is missing or damaged, since it can be
+    made again.
+    """
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -121,9 +117,8 @@ def _figure(outcome: Outcome, stem: Path) -> None:
         figure = Figure(figsize=outcome.size, layout="constrained")
         FigureCanvasAgg(figure)
         outcome.draw(figure)
-        for suffix, about in ((".png", {"Software": None}), (".svg", {"Date": None, "Creator": None})):
-            with replacing(stem.with_suffix(suffix)) as temporary:
-                figure.savefig(temporary, dpi=120, metadata=about)
+        with replacing(stem.with_suffix(".svg")) as temporary:
+            figure.savefig(temporary, metadata={"Date": None, "Creator": None})
 
 
 def _page(name: str, outcome: Outcome, setting: Setting, seconds: float) -> str:
@@ -135,38 +130,54 @@ def _page(name: str, outcome: Outcome, setting: Setting, seconds: float) -> str:
         "seed": str(setting.seed),
         "hardware": outcome.hardware or hardware(setting),
         "samples": outcome.samples,
-        "time": f"{seconds:,.0f} s for this call" + ("; trainings that were there already took theirs before" if outcome.hardware else ""),
+        "time": f"{seconds:,.0f} s for this call"
+        + ("; trainings that were there already took theirs before" if outcome.hardware else ""),
         "databanzhaf": db.__version__,
     }
     parts = [
         f"# {outcome.title}",
         outcome.what,
-        f"![{outcome.title}]({name}.png)",
+        f"![{outcome.title}]({name}.svg)",
         *outcome.notes,
         "## Numbers",
         as_markdown(shown),
-        f"All numbers: [{name}.csv]({name}.csv); the figure as [SVG]({name}.svg).",
+        f"All numbers: [{name}.csv]({name}.csv).",
     ]
-    for title, by_paper in (("The paper's claims", True), ("Questions that the paper does not ask", False)):
+    for title, by_paper in (
+        ("The paper's claims", True),
+        ("Questions that the paper does not ask", False),
+    ):
         if some := [claim for claim in outcome.claims if claim.asked_by_paper == by_paper]:
             names = ("claim", "holds here") if by_paper else ("question", "yes or no")
             parts += [f"## {title}", as_markdown(claims_table(some, *names))]
     parts += ["## How it was run", "\n".join(f"- {key}: {value}" for key, value in facts.items())]
     parts += ["\n".join(f"- data: {line}" for line in outcome.data)] if outcome.data else []
     if outcome.differs:
-        parts += ["## What differs from the paper", "\n".join(f"- {line}" for line in outcome.differs)]
+        parts += [
+            "## What differs from the paper",
+            "\n".join(f"- {line}" for line in outcome.differs),
+        ]
     return "\n\n".join(parts) + "\n"
 
 
 def claims_table(claims: list[Claim], claim: str, verdict: str) -> pd.DataFrame:
     return pd.DataFrame(
-        [[each.claim, each.paper, each.ours, VERDICTS[each.holds]] for each in claims], columns=[claim, "paper", "ours", verdict]
+        [[each.claim, each.paper, each.ours, VERDICTS[each.holds]] for each in claims],
+        columns=[claim, "paper", "ours", verdict],
     )
 
 
 def command(name: str, setting: Setting) -> str:
     """The command that makes a page, with the options that matter to it."""
-    words = ["databanzhaf", "reproduce", name, "--scale", f"{setting.scale:g}", "--seed", str(setting.seed)]
+    words = [
+        "databanzhaf",
+        "reproduce",
+        name,
+        "--scale",
+        f"{setting.scale:g}",
+        "--seed",
+        str(setting.seed),
+    ]
     if name in TRAINING and setting.device != "auto":
         words += ["--device", setting.device]
     if setting.datasets is not None:
@@ -183,7 +194,10 @@ def command(name: str, setting: Setting) -> str:
 def hardware(setting: Setting) -> str:
     told = Path("/proc/cpuinfo")
     lines = told.read_text(encoding="utf-8").splitlines() if told.is_file() else []
-    model = next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), platform.machine())
+    model = next(
+        (line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")),
+        platform.machine(),
+    )
     text = f"{model}, {os.cpu_count()} cores"
     if setting.on_gpu:
         import torch
@@ -199,5 +213,9 @@ def as_markdown(table: pd.DataFrame) -> str:
         return str(value).replace("|", "\\|").replace("\n", " ")
 
     head = [str(name) for name in table.columns]
-    lines = [head, ["---"] * len(head), *([cell(value) for value in row] for row in table.itertuples(index=False))]
+    lines = [
+        head,
+        ["---"] * len(head),
+        *([cell(value) for value in row] for row in table.itertuples(index=False)),
+    ]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)

@@ -1,4 +1,6 @@
-"""Data and networks as the paper has them ("Experiment Settings"; where it is silent, its authors' own choices)."""
+"""Data and networks as the paper has them ("Experiment Settings"; where it is silent, its authors'
+own choices).
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,18 @@ from numpy.typing import NDArray
 import databanzhaf as db
 from databanzhaf.experiments.setting import Setting
 
-TABULAR: Final = ("click", "fraud", "creditcard", "vehicle", "apsfail", "phoneme", "wind", "pol", "cpu", "2dplanes")
+TABULAR: Final = (
+    "click",
+    "fraud",
+    "creditcard",
+    "vehicle",
+    "apsfail",
+    "phoneme",
+    "wind",
+    "pol",
+    "cpu",
+    "2dplanes",
+)
 LENET: Final = ("mnist", "fmnist")
 IMAGES: Final = (*LENET, "cifar10")
 ROWS: Final = {"phoneme": 500, "click": 1000, "mnist": 2000, "fmnist": 2000, "cifar10": 2000}
@@ -25,7 +38,9 @@ CIFAR_FEATURES = "cifar10_catdog_32px"
 
 @dataclass(frozen=True, eq=False)
 class Draw:
-    """One draw of the data: rows to value (the first tenth with flipped labels), rows to judge by, further rows to test on."""
+    """One draw of the data: rows to value (the first tenth with flipped labels), rows to judge by,
+    further rows to test on.
+    """
 
     name: str
     X: Any
@@ -43,25 +58,37 @@ class Draw:
         return db.Dataset(self.X, self.y, self.X_test, self.y_test)
 
     def judged_by_images(self, setting: Setting) -> db.Dataset:
-        """By all 2,000 test images, where one model's luck on each of a few would drown its utility; a trial takes the few."""
+        """By all 2,000 test images, where one model's luck on each of a few would drown its
+        utility; a trial takes the few.
+        """
         return self.judged_by_validation() if setting.small else self.judged_by_test()
 
 
-def draw(name: str, number: int, setting: Setting, *, rows: int | None = None, flipped: float = FLIPPED) -> Draw:
-    """Draw `number` of a dataset: classes balanced without replacement, no row on two sides of a split; a pure function of its arguments."""
+def draw(
+    name: str, number: int, setting: Setting, *, rows: int | None = None, flipped: float = FLIPPED
+) -> Draw:
+    """Draw `number` of a dataset: classes balanced without replacement, no row on two sides of a
+    split; a pure function of its arguments.
+    """
     source = load(name)
     try:
         return _drawn(source, name, number, setting, rows, flipped)
     except (ValueError, TypeError, ArithmeticError, LookupError) as error:
         if isinstance(error, db.DatabanzhafError):
             raise
-        raise db.InvalidInput(f"the dataset {name} is not the paper's ({error}). Restore its file.") from error
+        raise db.InvalidInput(
+            f"the dataset {name} is not the paper's ({error})", remedy="Restore its file."
+        ) from error
 
 
-def _drawn(source: Any, name: str, number: int, setting: Setting, rows: int | None, flipped: float) -> Draw:
+def _drawn(
+    source: Any, name: str, number: int, setting: Setting, rows: int | None, flipped: float
+) -> Draw:
     rng = np.random.default_rng([setting.seed, number, zlib.crc32(name.encode())])
     n = rows or ROWS.get(name, 200)
-    if source.X_test is None:  # a table: one class against the rest, and test rows from what is left
+    if (
+        source.X_test is None
+    ):  # a table: one class against the rest, and test rows from what is left
         labels = (np.asarray(source.y) == 1).astype(np.int64)
         train, held, test = _balanced(labels, (n, VALIDATION, TEST), rng)
         X_test, y_test = source.X[test], labels[test]
@@ -75,10 +102,14 @@ def _drawn(source: Any, name: str, number: int, setting: Setting, rows: int | No
         raise ValueError("numbers that are not finite")
     if name not in (*LENET, "cifar10_images"):
         center, spread = X.mean(axis=0), X.std(axis=0)
-        # A column that is constant in training has no scale: it says nothing. What lies further out than any row that was trained on is cut.
+        # A column that is constant in training has no scale: it says nothing. What lies further out
+        # than any row that was trained on is cut.
         seen = spread > 0
         X, X_val, X_test = (
-            np.where(seen, np.clip((part - center) / np.where(seen, spread, 1), -FURTHEST, FURTHEST), 0) for part in (X, X_val, X_test)
+            np.where(
+                seen, np.clip((part - center) / np.where(seen, spread, 1), -FURTHEST, FURTHEST), 0
+            )
+            for part in (X, X_val, X_test)
         )
     y = labels[train]
     wrong = np.zeros(n, dtype=np.bool_)
@@ -99,7 +130,10 @@ def load(name: str) -> Any:
     except db.DatabanzhafError as error:
         raise db.InvalidInput(f"the dataset {name} cannot be loaded: {error}") from error
     except OSError as error:
-        raise db.InvalidInput(f"the dataset {name} cannot be read ({error}). Check the permissions of DATABANZHAF_DATA.") from error
+        raise db.InvalidInput(
+            f"the dataset {name} cannot be read ({error})",
+            remedy="Check the permissions of DATABANZHAF_DATA.",
+        ) from error
 
 
 def held_out_images(setting: Setting) -> int:
@@ -122,7 +156,9 @@ def check(names: tuple[str, ...]) -> None:
 
 
 def _balanced(y: Any, counts: tuple[int, ...], rng: np.random.Generator) -> list[NDArray[np.int64]]:
-    """Row numbers of disjoint parts, each with as many rows of every class, in random order; the last part has what is left, at most."""
+    """Row numbers of disjoint parts, each with as many rows of every class, in random order; the
+    last part has what is left, at most.
+    """
     y = np.asarray(y)
     piles = [rng.permutation(np.flatnonzero(y == label)) for label in np.unique(y)]
     parts, start = [], 0
@@ -132,7 +168,11 @@ def _balanced(y: Any, counts: tuple[int, ...], rng: np.random.Generator) -> list
         if left < each and (position < len(counts) - 1 or left < 1):
             raise ValueError(f"{left} further rows of a class, and {each} are needed")
         each = min(each, left)
-        parts.append(rng.permutation(np.concatenate([pile[start : start + each] for pile in piles])).astype(np.int64))
+        parts.append(
+            rng.permutation(np.concatenate([pile[start : start + each] for pile in piles])).astype(
+                np.int64
+            )
+        )
         start += each
     return parts
 
@@ -146,9 +186,19 @@ def _numbers(X: Any, name: str) -> Any:
 
 def network(dataset: db.Dataset, name: str, setting: Setting, **changes: Any) -> Any:
     """The network that the paper trains on a dataset; by default with its loss and its score."""
-    how: dict[str, Any] = {"loss": "double_softmax", "score": "accuracy", "score_at": "best_epoch", "eps": 1e-7, "device": setting.device}
+    how: dict[str, Any] = {
+        "loss": "double_softmax",
+        "metric": "accuracy",
+        "metric_at": "best_epoch",
+        "eps": 1e-7,
+        "device": setting.device,
+    }
     if name in LENET:
-        return db.games.Module(lenet, dataset, **{**how, "batch_size": 128, "learning_rate": 1e-3, "epochs": 30, **changes})
+        return db.games.Module(
+            lenet,
+            dataset,
+            **{**how, "batch_size": 128, "learning_rate": 1e-3, "epochs": 30, **changes},
+        )
     if name == "cifar10":
         how |= {"activation": "relu", "batch_size": 128, "learning_rate": 1e-3, "epochs": 15}
         return db.games.Network(dataset, (256,), **{**how, **changes})
@@ -161,7 +211,8 @@ def lenet() -> Any:
     from torch import nn
 
     return nn.Sequential(
-        nn.Conv2d(1, 20, 5), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(20, 40, 5), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(),
+        nn.Conv2d(1, 20, 5), nn.ReLU(), nn.MaxPool2d(2),
+        nn.Conv2d(20, 40, 5), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(),
         nn.Linear(640, 500), nn.ReLU(), nn.Linear(500, 10),
     )  # fmt: skip
 
@@ -171,10 +222,18 @@ def small_cnn() -> Any:
     from torch import nn
 
     return nn.Sequential(
-        nn.Conv2d(3, 6, 5), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(6, 16, 5), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(),
+        nn.Conv2d(3, 6, 5), nn.ReLU(), nn.MaxPool2d(2),
+        nn.Conv2d(6, 16, 5), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(),
         nn.Linear(400, 120), nn.ReLU(), nn.Linear(120, 84), nn.ReLU(), nn.Linear(84, 10),
     )  # fmt: skip
 
 
-CUT = f"Columns that are constant in the training rows are 0 in all rows, and standardised numbers are cut at {FURTHEST:g}: beyond, a row's prediction is the luck of the initial weights."
-BALANCED = "Classes are balanced by leaving rows out. The authors' code oversamples the smaller class before it splits, which puts copies of a row on both sides."
+CUT = (
+    "Columns that are constant in the training rows are 0 in all rows, and standardised "
+    f"numbers are cut at {FURTHEST:g}: beyond, a row's prediction is the luck of the initial "
+    "weights."
+)
+BALANCED = (
+    "Classes are balanced by leaving rows out. The authors' code oversamples the smaller "
+    "class before it splits, which puts copies of a row on both sides."
+)

@@ -12,7 +12,8 @@ def run(setting: Setting) -> Outcome:
         setting,
         "rank_stability",
         "Rank stability under the noise of training",
-        "Each coalition is trained k times and the scores are averaged; Spearman between the values from that and the reference's. The larger k, the less noise.",
+        "Each coalition is trained k times and the scores are averaged; Spearman between the "
+        "values from that and the reference's. The larger k, the less noise.",
         (),
         lambda name: {},
     )

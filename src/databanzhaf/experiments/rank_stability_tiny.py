@@ -12,6 +12,7 @@ from databanzhaf.experiments import ten_points
 from databanzhaf.experiments.notions import COLOURS, LABELS, NOTIONS
 from databanzhaf.experiments.outcome import Claim, Outcome
 from databanzhaf.experiments.setting import Setting
+from databanzhaf.experiments.texts import text
 
 SIGMAS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3)
 SETS, REPETITIONS = 20, 20
@@ -29,9 +30,15 @@ def run(setting: Setting) -> Outcome:
             noisy = [values(truth + rng.normal(0, sigma, len(truth))) for _ in range(REPETITIONS)]
             for name in EVERY:
                 agreement = [db.ranking.spearman(exact[name], one[name]) for one in noisy]
-                found.append({"set": number, "sigma": sigma, "notion": name, "spearman": np.mean(agreement)})
+                found.append(
+                    {"set": number, "sigma": sigma, "notion": name, "spearman": np.mean(agreement)}
+                )
     each = pd.DataFrame(found)
-    table = each.groupby(["sigma", "notion"])["spearman"].agg(spearman="mean", std_error="sem").reset_index()
+    table = (
+        each.groupby(["sigma", "notion"])["spearman"]
+        .agg(spearman="mean", std_error="sem")
+        .reset_index()
+    )
     wide = table.pivot(index="sigma", columns="notion", values="spearman")
     highest = int((wide.drop(columns="banzhaf").max(axis=1) <= wide["banzhaf"] + 1e-12).sum())
     # On the same points and noise: how far another notion is above Banzhaf.
@@ -41,31 +48,36 @@ def run(setting: Setting) -> Outcome:
     lead = wide["banzhaf"] - wide["shapley"]
     return Outcome(
         "Rank stability on ten points, Gaussian noise",
-        "Spearman between the exact values and those computed from utilities with noise N(0, sigma^2) in each of the 1,024 coalitions; mean over "
-        f"{sets} sets of ten points, and {REPETITIONS} draws of the noise for each. No sampling error: every notion sees the same noisy utilities.",
+        text("rank_stability_tiny_what", sets=sets, repetitions=REPETITIONS),
         table,
         lambda figure: _draw(figure, table),
-        f"all 1,024 coalitions, {sets} sets of points, {REPETITIONS} repetitions for each of {len(SIGMAS)} sigmas",
+        f"all 1,024 coalitions, {sets} sets of points, {REPETITIONS} repetitions for each of "
+        f"{len(SIGMAS)} sigmas",
         (
-            "The paper's ten points are not published. One set of ten decides much by itself, so that several are drawn by its law; the bars are standard errors between sets.",
-            "Sigma is the standard deviation. The paper writes N(0, sigma I), and its axis is not printed in the text.",
+            "The paper's ten points are not published. One set of ten decides much by itself, so "
+            "that several are drawn by its law; the bars are standard errors between sets.",
+            "Sigma is the standard deviation. The paper writes N(0, sigma I), and its axis is not "
+            "printed in the text.",
         ),
         (
             Claim(
                 "Ten points: Banzhaf's ranking is the most stable under noise",
                 "figure",
-                f"highest or equal at {highest} of {len(SIGMAS)} sigmas; another notion above it by more than two standard errors at {beaten}",
+                f"highest or equal at {highest} of {len(SIGMAS)} sigmas; another notion above it "
+                f"by more than two standard errors at {beaten}",
                 True if highest == len(SIGMAS) else False if beaten else None,
             ),
             Claim(
                 "Ten points: Banzhaf's lead over Shapley grows with the noise",
                 "figure",
-                f"from {lead.iloc[0]:.3f} at sigma = {SIGMAS[0]} to {lead.iloc[-1]:.3f} at {SIGMAS[-1]}",
+                f"from {lead.iloc[0]:.3f} at sigma = {SIGMAS[0]} to {lead.iloc[-1]:.3f} at "
+                f"{SIGMAS[-1]}",
                 bool(lead.iloc[-1] > lead.iloc[0]),
             ),
         ),
         wide.reset_index()[["sigma", *EVERY]].rename(columns=LABELS),
-        scaled=f"of {SETS} sets of points, our number, was asked for; the line `samples` says what was taken",
+        scaled=f"of {SETS} sets of points, our number, was asked for; the line `samples` says "
+        "what was taken",
     )
 
 
@@ -82,8 +94,19 @@ def _draw(figure: Any, table: pd.DataFrame) -> None:
     for name in EVERY:
         part = table[table["notion"] == name]
         ax.errorbar(
-            part["sigma"], part["spearman"], part["std_error"], marker="o", markersize=3, capsize=2, color=COLOURS[name], label=LABELS[name]
+            part["sigma"],
+            part["spearman"],
+            part["std_error"],
+            marker="o",
+            markersize=3,
+            capsize=2,
+            color=COLOURS[name],
+            label=LABELS[name],
         )
-    ax.set(xscale="log", xlabel="sigma of the noise in the utility", ylabel="Spearman to the exact values")
+    ax.set(
+        xscale="log",
+        xlabel="sigma of the noise in the utility",
+        ylabel="Spearman to the exact values",
+    )
     ax.legend(fontsize=8)
     ax.grid(alpha=0.3)

@@ -12,8 +12,10 @@ from typing import Any, Final
 import pandas as pd
 
 import databanzhaf as db
-from databanzhaf.experiments.outcome import VERDICTS, as_markdown, read_json, replace_text, write
+from databanzhaf.experiments.outcome import VERDICTS, as_markdown, read_json, write
 from databanzhaf.experiments.setting import FURTHER, Setting
+from databanzhaf.experiments.texts import text
+from databanzhaf.files import write_text
 
 # In the order of the paper; what each shows.
 NAMES: Final = {
@@ -33,25 +35,40 @@ NAMES: Final = {
 
 
 # Those that value datasets by name.
-CHOOSING: Final = ("rank_stability", "rank_stability_smoothing", "weighted_training", "mislabel_detection")
+CHOOSING: Final = (
+    "rank_stability",
+    "rank_stability_smoothing",
+    "weighted_training",
+    "mislabel_detection",
+)
 
 
 def reproduce(name: str, setting: Setting) -> Path:
     """Run one experiment, or go on with it, and write its files; returns its page."""
     if name not in NAMES:
         raise db.InvalidInput(
-            f"`name` must be all or one of {', '.join(NAMES)}; got {name!r}. `databanzhaf reproduce --list` says what each is."
+            f"`name` must be all or one of {', '.join(NAMES)}",
+            got=repr(name),
+            remedy="`databanzhaf reproduce --list` says what each is.",
         )
     try:
         module: Any = importlib.import_module(f"databanzhaf.experiments.{name}")
         import matplotlib  # noqa: F401
     except ImportError as error:
-        raise db.BackendUnavailable.missing("this experiment needs", str(error.name or error), "paper") from error
+        raise db.BackendUnavailable.missing(
+            "this experiment needs", str(error.name or error), "paper"
+        ) from error
     if setting.datasets is not None and name not in CHOOSING:
-        raise db.InvalidInput(f"{name} has no datasets to choose; got --datasets. Leave it out; {', '.join(CHOOSING)} take it.")
+        raise db.InvalidInput(
+            f"{name} has no datasets to choose",
+            got="--datasets",
+            remedy=f"Leave it out; {', '.join(CHOOSING)} take it.",
+        )
     with _told(setting.out):
         setting.out.mkdir(parents=True, exist_ok=True)
-        replace_text(setting.out / f".{name}.trial", "")  # a folder that cannot be written to is noticed before the work
+        write_text(
+            setting.out / f".{name}.trial", ""
+        )  # a folder that cannot be written to is noticed before the work
         (setting.out / f".{name}.trial").unlink(missing_ok=True)
         start = time.perf_counter()
         outcome = module.run(setting)
@@ -64,21 +81,30 @@ def _told(out: Path) -> Iterator[None]:
     try:
         yield
     except (db.LedgerMismatch, db.LedgerFailed) as error:
-        what = str(error).splitlines()[0].rstrip(":.").removesuffix(". Give another path")
-        raise type(error)(f"{what}. Delete that file if it is not needed, or give another --out.") from error
+        remedy = "Delete that file if it is not needed, or give another --out."
+        raise error.with_remedy(remedy) from error
     except OSError as error:
         place = Path(str(error.filename)) if error.filename else out
         if place.resolve().is_relative_to(out.resolve()):
             raise db.LedgerFailed(
-                f"`{error.filename2 or out}` cannot be written to ({error.strerror or error}). Check the folder and the free disk space."
+                f"`{error.filename2 or out}` cannot be written to ({error.strerror or error})",
+                remedy="Check the folder and the free disk space.",
             ) from error
-        raise db.InvalidInput(f"`{place}` cannot be read ({error.strerror or error}). Check its permissions.") from error
+        raise db.InvalidInput(
+            f"`{place}` cannot be read ({error.strerror or error})", remedy="Check its permissions."
+        ) from error
 
 
 def verdicts(page: Path) -> str:
     """What became of the paper's claims on one page, in a few words."""
-    claims = [claim["holds"] for claim in read_json(page.with_suffix(".claims.json"))["claims"] if claim["asked_by_paper"]]
-    return "the paper's claims: " + ", ".join(f"{claims.count(holds)} {what}" for holds, what in VERDICTS.items() if holds in claims)
+    claims = [
+        claim["holds"]
+        for claim in read_json(page.with_suffix(".claims.json"))["claims"]
+        if claim["asked_by_paper"]
+    ]
+    return "the paper's claims: " + ", ".join(
+        f"{claims.count(holds)} {what}" for holds, what in VERDICTS.items() if holds in claims
+    )
 
 
 def summarise(out: Path) -> Path:
@@ -97,31 +123,54 @@ def summarise(out: Path) -> Path:
                 row = [claim["claim"], claim["paper"], claim["ours"], holds, _origin(name, found)]
                 (claims if claim["asked_by_paper"] else questions).append(row)
                 counts[claim["holds"]] += claim["asked_by_paper"]
-        except (LookupError, TypeError, ValueError) as error:  # a file that is not ours, or of another version
-            raise db.LedgerFailed(f"`{path}` is damaged. Run `databanzhaf reproduce {name}` again, or delete it.") from error
+        except (
+            LookupError,
+            TypeError,
+            ValueError,
+        ) as error:  # a file that is not ours, or of another version
+            raise db.LedgerFailed(
+                f"`{path}` is damaged",
+                remedy=f"Run `databanzhaf reproduce {name}` again, or delete it.",
+            ) from error
     page = out / "summary.md"
-    text = [
+    parts = [
         "# The paper's claims, and our numbers",
-        f"Of {len(claims)} claims {counts[True]} hold here, {counts[False]} do not, and {counts[None]} cannot be told from these runs. Each line is written "
-        "by the experiment that it comes from; its page says how it was run and what differs from the paper. Cannot tell: too few coalitions or datasets were taken, or the difference is within two standard errors.",
+        text(
+            "summary_head",
+            claims=len(claims),
+            true=counts[True],
+            false=counts[False],
+            none=counts[None],
+        ),
         as_markdown(pd.DataFrame(claims, columns=["claim", "paper", "ours", "holds here", "from"])),
     ]
     if questions:
-        text += [
+        parts += [
             "## Questions that the paper does not ask",
-            as_markdown(pd.DataFrame(questions, columns=["question", "paper", "ours", "yes or no", "from"])),
+            as_markdown(
+                pd.DataFrame(questions, columns=["question", "paper", "ours", "yes or no", "from"])
+            ),
         ]
     with _told(out):
-        replace_text(page, "\n\n".join(text) + "\n")
+        write_text(page, "\n\n".join(parts) + "\n")
     return page
 
 
 def _origin(name: str, found: dict[str, Any]) -> str:
     sets = found.get("datasets")
-    images = f" (networks on images: image-scale {found['image_scale']:g})" if "image_scale" in found else ""
+    images = (
+        f" (networks on images: image-scale {found['image_scale']:g})"
+        if "image_scale" in found
+        else ""
+    )
     draws = found.get("draws", 1)
     return (
         f"[{name}]({name}.md) at scale {found['scale']:g}{images}, seed {found.get('seed', 0)}"
         + (f", {sets} dataset{'s' * (sets > 1)}" if sets else "")
-        + (f", up to {draws} draws of the data, further ones at a scale of {min(FURTHER, found['scale']):g}" if draws > 1 else "")
+        + (
+            f", up to {draws} draws of the data, further ones at a scale of "
+            f"{min(FURTHER, found['scale']):g}"
+            if draws > 1
+            else ""
+        )
     )

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import databanzhaf as db
 
-# Draws of the data after the first, and columns that are not the paper's, take at most this share of the paper's coalitions.
+# Draws of the data after the first, and columns that are not the paper's, take at most this share
+# of the paper's coalitions.
 FURTHER = 0.1
 
 
@@ -16,8 +17,10 @@ FURTHER = 0.1
 class Setting:
     """The options of `databanzhaf reproduce`.
 
-    `scale` cuts the number of coalitions; 1 is the paper's count; networks on images take at most `image_scale` of it. `draws` is how many times the data of the two tables are drawn anew; `jobs` of
-    these draws are valued side by side, in processes of their own (-1: one for each core). No number depends on it.
+    `scale` cuts the number of coalitions; 1 is the paper's count; networks on images take at most
+    `image_scale` of it. `draws` is how many times the data of the two tables are drawn; `jobs`
+    of these draws are valued side by side, in processes of their own (-1: one for each core). No
+    number depends on it.
     """
 
     scale: float = 1.0
@@ -33,17 +36,35 @@ class Setting:
     def __post_init__(self) -> None:
         for name, scale in (("scale", self.scale), ("image-scale", self.image_scale)):
             if not 0 < scale <= 1:
-                raise db.InvalidInput(f"`{name}` must lie above 0 and be at most 1, the paper's count; got {scale!r}. Try 0.02.")
+                raise db.InvalidInput(
+                    f"`{name}` must lie above 0 and be at most 1, the paper's count",
+                    got=repr(scale),
+                    remedy="Try 0.02.",
+                )
         if not 0 <= self.seed < 2**32:
-            raise db.InvalidInput(f"`seed` must be a whole number from 0 to 2**32 - 1; got {self.seed!r}. Try 0.")
+            raise db.InvalidInput(
+                "`seed` must be a whole number from 0 to 2**32 - 1",
+                got=repr(self.seed),
+                remedy="Try 0.",
+            )
         if not re.fullmatch(r"auto|cpu|cuda(:\d+)?", self.device):
-            raise db.InvalidInput(f"`device` must be auto, cpu or cuda; got {self.device!r}. Try auto.")
+            raise db.InvalidInput(
+                "`device` must be auto, cpu or cuda", got=repr(self.device), remedy="Try auto."
+            )
         if self.device.startswith("cuda") and int(self.device[5:] or 0) >= self._gpus():
-            raise db.BackendUnavailable(f"torch finds no CUDA device; got device {self.device!r}. Try auto.")
+            raise db.BackendUnavailable(
+                "torch finds no CUDA device", got=f"device {self.device!r}", remedy="Try auto."
+            )
         if self.draws is not None and self.draws < 1:
-            raise db.InvalidInput(f"`draws` must be 1 or more; got {self.draws!r}. Try 10.")
+            raise db.InvalidInput(
+                "`draws` must be 1 or more", got=repr(self.draws), remedy="Try 10."
+            )
         if self.jobs < 1 and self.jobs != -1:
-            raise db.InvalidInput(f"`jobs` must be 1 or more, or -1 for one for each core; got {self.jobs!r}. Try 1.")
+            raise db.InvalidInput(
+                "`jobs` must be 1 or more, or -1 for one for each core",
+                got=repr(self.jobs),
+                remedy="Try 1.",
+            )
 
     def count(self, paper: int, least: int = 1) -> int:
         """How many of the paper's samples to take."""
@@ -61,7 +82,9 @@ class Setting:
 
     @property
     def small(self) -> bool:
-        """Whether networks with convolutions are kept small: below the full scale, on a machine without a GPU, where they would take days."""
+        """Whether networks with convolutions are kept small: below the full scale, on a machine
+        without a GPU, where they would take days.
+        """
         return self.scale < 1 and not self.on_gpu
 
     @property
@@ -81,11 +104,17 @@ class Setting:
             return known
         unknown = [name for name in self.datasets if name not in known]
         if unknown:
-            raise db.InvalidInput(f"this experiment has the datasets {', '.join(known)}; got {', '.join(unknown)}. Choose among them.")
+            raise db.InvalidInput(
+                f"this experiment has the datasets {', '.join(known)}",
+                got=f"{', '.join(unknown)}",
+                remedy="Choose among them.",
+            )
         return tuple(name for name in known if name in self.datasets)
 
     def ledger(self, *parts: object) -> Path:
-        """A file for the evaluations of one run; the same parts and seed give the same file, so that an interrupted experiment goes on."""
+        """A file for the evaluations of one run; the same parts and seed give the same file, so
+        that an interrupted experiment can resume.
+        """
         folder = self.out / "ledgers"
         folder.mkdir(parents=True, exist_ok=True)
         return folder / ("-".join(str(part) for part in (*parts, self.seed)) + ".db")

@@ -1,4 +1,6 @@
-"""Rank stability over k repeats, shared by two experiments: SGD, and gradient descent with randomized smoothing."""
+"""Rank stability over k repeats, shared by two experiments: SGD, and gradient descent with
+randomized smoothing.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +11,11 @@ import numpy as np
 import pandas as pd
 
 import databanzhaf as db
-from databanzhaf.experiments import kept, protocol
+from databanzhaf.experiments import ledgers, protocol
 from databanzhaf.experiments.notions import COLOURS, LABELS, NOTIONS
 from databanzhaf.experiments.outcome import Claim, Outcome
 from databanzhaf.experiments.setting import Setting
+from databanzhaf.experiments.texts import text
 
 SAMPLES = 2000
 DATASETS: Final = ("cpu", "cifar10")
@@ -29,14 +32,16 @@ def rows_of(name: str, setting: Setting) -> int:
     return {"cpu": 200, "cifar10": 80 if setting.small else 500}[name]
 
 
-def outcome(setting: Setting, experiment: str, title: str, what: str, differs: tuple[str, ...], changes: Any) -> Outcome:
+def outcome(
+    setting: Setting, experiment: str, title: str, what: str, differs: tuple[str, ...], changes: Any
+) -> Outcome:
     """The experiment's result; `changes(dataset)` are the changes to the dataset's network."""
     reference, ks = counts(setting)
     protocol.check(setting.chosen(DATASETS))
     rows = []
     for name in setting.chosen(DATASETS):
         for notion, evaluations in _runs(name, experiment, setting, changes(name)).items():
-            parts = {"same": (evaluations, evaluations), "other": kept.halves(evaluations)}
+            parts = {"same": (evaluations, evaluations), "other": ledgers.halves(evaluations)}
             rows += [
                 {"dataset": name, "notion": notion, "coalitions": which, **row}
                 for which, part in parts.items()
@@ -47,7 +52,9 @@ def outcome(setting: Setting, experiment: str, title: str, what: str, differs: t
     claims = [
         claim
         for name in setting.chosen(DATASETS)
-        for claim in _claims(table[table["dataset"] == name], f"{title}, {name}: Banzhaf's ranking", enough)
+        for claim in _claims(
+            table[table["dataset"] == name], f"{title}, {name}: Banzhaf's ranking", enough
+        )
     ]
     shown = (
         table.pivot(index=["dataset", "coalitions", "k"], columns="notion", values="spearman")
@@ -61,12 +68,18 @@ def outcome(setting: Setting, experiment: str, title: str, what: str, differs: t
         what,
         table,
         lambda figure: _draw(figure, table[table["coalitions"] == "same"]),
-        f"m = {setting.count(SAMPLES, least=40):,} coalitions; for permutations and leave-one-out as many whole permutations, or repeats of n + 1 coalitions, as fit in m, one at least; {reference} repeats "
+        f"m = {setting.count(SAMPLES, least=40):,} coalitions; for permutations and leave-one-out "
+        "as many whole permutations, or repeats of n + 1 coalitions, as fit in m, one at least; "
+        f"{reference} repeats "
         f"for the reference, {max(ks)} others for k; rows: {sizes}",
         (
-            f"The reference has {reference} repeats of its own: those behind k are others, so that the two share no training.",
-            "Leave-one-out spends its m on repeats of its n + 1 coalitions; permutations are whole.",
-            "The least core is not unique where only some coalitions are known; here it is the payment closest to equal shares. The empty coalition asks for nothing, though a guess scores above 0.",
+            f"The reference has {reference} repeats of its own: those behind k are others, so "
+            "that the two share no training.",
+            "Leave-one-out spends its m on repeats of its n + 1 coalitions; permutations are "
+            "whole.",
+            "The least core is not unique where only some coalitions are known; here it is the "
+            "payment closest to equal shares. The empty coalition asks for nothing, though a "
+            "guess scores above 0.",
             "CIFAR10: features of SqueezeNet stand in for ResNet18's.",
             protocol.BALANCED,
             protocol.CUT,
@@ -74,13 +87,15 @@ def outcome(setting: Setting, experiment: str, title: str, what: str, differs: t
         ),
         tuple(claims),
         shown,
-        notes=(
-            "As in the paper, the reference has the same coalitions (lines `same`): what was by chance sampled well stays so, and a notion that follows its sample looks stable. In the lines `other` the "
-            "reference has other coalitions, half of all for each side; leave-one-out has no others.",
-        ),
+        notes=(text("stability_runs_note"),),
         size=(11.0, 4.2),
         data=tuple(protocol.origin(name) for name in setting.chosen(DATASETS)),
-        hardware=kept.machines(kept.work(setting, [(experiment, name, what) for name in setting.chosen(DATASETS) for what in LEDGERS])),
+        hardware=ledgers.machines(
+            ledgers.work(
+                setting,
+                [(experiment, name, what) for name in setting.chosen(DATASETS) for what in LEDGERS],
+            )
+        ),
         datasets=len(setting.chosen(DATASETS)),
     )
 
@@ -89,31 +104,59 @@ def _claims(part: pd.DataFrame, ranking: str, enough: bool) -> list[Claim]:
     """What one dataset says."""
     same = part[part["coalitions"] == "same"]
     wide = same.pivot(index="k", columns="notion", values="spearman")
-    errors = same.pivot(index="k", columns="notion", values="std_error")  # unknown where there is one group only
+    errors = same.pivot(
+        index="k", columns="notion", values="std_error"
+    )  # unknown where there is one group only
     ahead = wide.rsub(wide["banzhaf"], axis=0).drop(columns="banzhaf")
     doubt = 2 * errors.pow(2).add(errors["banzhaf"] ** 2, axis=0).pow(0.5)
 
     def first_at_every_k(notions: list[str]) -> tuple[str, bool | None]:
-        highest, beaten = int((ahead[notions] > 0).all(axis=1).sum()), int((ahead[notions] + doubt[notions] < 0).any(axis=1).sum())
-        told = f"highest at {highest} of {len(wide)} values of k; beaten by more than two standard errors at {beaten}"
-        return told, True if enough and highest == len(wide) else False if enough and beaten else None
+        highest, beaten = (
+            int((ahead[notions] > 0).all(axis=1).sum()),
+            int((ahead[notions] + doubt[notions] < 0).any(axis=1).sum()),
+        )
+        told = (
+            f"highest at {highest} of {len(wide)} values of k; beaten by more than two "
+            f"standard errors at {beaten}"
+        )
+        return told, True if enough and highest == len(
+            wide
+        ) else False if enough and beaten else None
 
     semivalues = [notion for notion in NOTIONS if notion != "banzhaf"]
     lead, over_shapley = ahead[semivalues].min(axis=1), ahead["shapley"]
-    most = errors.index[errors["banzhaf"].notna()].max()  # the largest k of which the error is known
+    most = errors.index[
+        errors["banzhaf"].notna()
+    ].max()  # the largest k of which the error is known
     grows = float(over_shapley.iloc[0] - over_shapley.get(most, np.nan))
     unsure = float(np.hypot(doubt["shapley"].iloc[0], doubt["shapley"].get(most, np.nan)))
-    other = part[(part["coalitions"] == "other") & (part["k"] == 1)].set_index("notion")["spearman"].dropna()
-    found = ", ".join(f"{LABELS[str(notion)]} {index:.3f}" for notion, index in other.sort_values(ascending=False).items())
+    other = (
+        part[(part["coalitions"] == "other") & (part["k"] == 1)]
+        .set_index("notion")["spearman"]
+        .dropna()
+    )
+    found = ", ".join(
+        f"{LABELS[str(notion)]} {index:.3f}"
+        for notion, index in other.sort_values(ascending=False).items()
+    )
     return [
-        Claim(f"{ranking} is the most stable of the semivalues at every k", "figure", *first_at_every_k(semivalues)),
+        Claim(
+            f"{ranking} is the most stable of the semivalues at every k",
+            "figure",
+            *first_at_every_k(semivalues),
+        ),
         Claim(
             f"{ranking} leads them by a large margin (0.05) for most k",
             "figure",
-            f"by {lead.min():.3f} to {lead.max():.3f}; at k = 1 Banzhaf {wide['banzhaf'].iloc[0]:.3f}, Shapley {wide['shapley'].iloc[0]:.3f}",
+            f"by {lead.min():.3f} to {lead.max():.3f}; at k = 1 Banzhaf "
+            f"{wide['banzhaf'].iloc[0]:.3f}, Shapley {wide['shapley'].iloc[0]:.3f}",
             bool((lead > 0.05).mean() > 0.5) if enough else None,
         ),
-        Claim(f"{ranking} is more stable than the least core's at every k", "figure of the appendix", *first_at_every_k(["least_core"])),
+        Claim(
+            f"{ranking} is more stable than the least core's at every k",
+            "figure of the appendix",
+            *first_at_every_k(["least_core"]),
+        ),
         Claim(
             f"{ranking} leads Shapley's by more where there is more noise",
             "figure",
@@ -124,7 +167,10 @@ def _claims(part: pd.DataFrame, ranking: str, enough: bool) -> list[Claim]:
         Claim(
             f"{ranking} reaches 0.9 where Shapley's is below 0.8",
             "not asked",
-            "; ".join(f"k = {k}: {line['banzhaf']:.3f} and {line['shapley']:.3f}" for k, line in wide.iterrows()),
+            "; ".join(
+                f"k = {k}: {line['banzhaf']:.3f} and {line['shapley']:.3f}"
+                for k, line in wide.iterrows()
+            ),
             bool(((wide["banzhaf"] > 0.9) & (wide["shapley"] < 0.8)).any()) if enough else None,
             asked_by_paper=False,
         ),
@@ -132,13 +178,17 @@ def _claims(part: pd.DataFrame, ranking: str, enough: bool) -> list[Claim]:
             f"{ranking} is the most stable at k = 1 if the reference has other coalitions",
             "not asked",
             found,
-            bool((other.drop("banzhaf") < other["banzhaf"]).all()) if enough and "shapley" in other else None,
+            bool((other.drop("banzhaf") < other["banzhaf"]).all())
+            if enough and "shapley" in other
+            else None,
             asked_by_paper=False,
         ),
     ]
 
 
-def _runs(name: str, experiment: str, setting: Setting, changes: dict[str, Any]) -> dict[str, db.Evaluations]:
+def _runs(
+    name: str, experiment: str, setting: Setting, changes: dict[str, Any]
+) -> dict[str, db.Evaluations]:
     """The evaluations behind every notion, with reference + max(k) repeats."""
     reference, ks = counts(setting)
     repeats = reference + max(ks)
@@ -147,8 +197,10 @@ def _runs(name: str, experiment: str, setting: Setting, changes: dict[str, Any])
     n, m = len(data.y), setting.count(SAMPLES, least=40)
 
     def go(what: str, notion: Any, budget: int, repeats: int, **how: Any) -> db.Evaluations:
-        kept.value(setting, (experiment, name, what), game, notion, budget=budget, repeats=repeats, **how)
-        return kept.evaluations(setting, (experiment, name, what), budget, repeats)
+        ledgers.value(
+            setting, (experiment, name, what), game, notion, budget=budget, repeats=repeats, **how
+        )
+        return ledgers.evaluations(setting, (experiment, name, what), budget, repeats)
 
     permutations = go("shapley", db.Shapley(), max(m, n + 1), repeats, estimator="permutation")
     again = max(1, m // (n + 1))
@@ -161,28 +213,41 @@ def _runs(name: str, experiment: str, setting: Setting, changes: dict[str, Any])
 
 
 class _OneProgram(db.estimators.LeastCore):
-    """The least core of the first training: all trainings are evaluated, but not each solved for."""
+    """The least core of the first training: all trainings are evaluated, but not each
+    solved for.
+    """
 
     def __call__(self, evaluations: db.Evaluations, notion: Any) -> db.Estimate:
-        return super().__call__(replace(evaluations, utilities=evaluations.utilities[:, :1]), notion)
+        return super().__call__(
+            replace(evaluations, utilities=evaluations.utilities[:, :1]), notion
+        )
 
 
 def _joined(evaluations: db.Evaluations, again: int) -> db.Evaluations:
-    """Repeats averaged in groups of `again`: what one repeat costs the other notions buys so many of leave-one-out."""
+    """Repeats averaged in groups of `again`: what one repeat costs the other notions buys so many
+    of leave-one-out.
+    """
     utilities = evaluations.utilities
     return replace(evaluations, utilities=utilities.reshape(len(utilities), -1, again).mean(axis=2))
 
 
 def agreement(
-    parts: tuple[db.Evaluations, db.Evaluations] | None, notion: str, reference: int, ks: tuple[int, ...]
+    parts: tuple[db.Evaluations, db.Evaluations] | None,
+    notion: str,
+    reference: int,
+    ks: tuple[int, ...],
 ) -> list[dict[str, float]]:
-    """Spearman between values from k repeats of the first part and those from the reference's of the second, mean over the disjoint groups of k that there are."""
+    """Spearman between values from k repeats of the first part and those from the reference's of
+    the second, mean over the disjoint groups of k that there are.
+    """
     if parts is None:
         return [{"k": k, "spearman": np.nan, "std_error": np.nan, "groups": 0} for k in ks]
     kind = db.LeastCore() if notion == "least_core" else NOTIONS[notion]
 
     def values(evaluations: db.Evaluations, columns: Any) -> Any:
-        part = replace(evaluations, utilities=evaluations.utilities[:, columns].mean(axis=1, keepdims=True))
+        part = replace(
+            evaluations, utilities=evaluations.utilities[:, columns].mean(axis=1, keepdims=True)
+        )
         return db.estimate(part, kind).values
 
     top = max(ks)
@@ -190,9 +255,21 @@ def agreement(
     rows = []
     for k in ks:
         groups = min(5, top // k)
-        found = np.array([db.ranking.spearman(values(parts[0], slice(g * k, (g + 1) * k)), truth) for g in range(groups)])
+        found = np.array(
+            [
+                db.ranking.spearman(values(parts[0], slice(g * k, (g + 1) * k)), truth)
+                for g in range(groups)
+            ]
+        )
         error = found.std(ddof=1) / np.sqrt(groups) if groups > 1 else np.nan
-        rows.append({"k": k, "spearman": float(np.nan_to_num(found).mean()), "std_error": error, "groups": groups})
+        rows.append(
+            {
+                "k": k,
+                "spearman": float(np.nan_to_num(found).mean()),
+                "std_error": error,
+                "groups": groups,
+            }
+        )
     return rows
 
 
@@ -211,7 +288,12 @@ def _draw(figure: Any, table: pd.DataFrame) -> None:
                 color=COLOURS[notion],
                 label=LABELS[notion],
             )
-        ax.set(title=name, xscale="log", xlabel="k, trainings of each coalition", ylabel="Spearman to the reference")
+        ax.set(
+            title=name,
+            xscale="log",
+            xlabel="k, trainings of each coalition",
+            ylabel="Spearman to the reference",
+        )
         ks = sorted(table["k"].unique())
         ax.set_xticks(ks, [str(k) for k in ks])
         ax.minorticks_off()

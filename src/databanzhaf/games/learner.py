@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import inspect
-import random
-import sys
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -17,10 +13,11 @@ from databanzhaf import chance
 from databanzhaf.data import Dataset
 from databanzhaf.errors import InvalidInput, short
 from databanzhaf.fingerprint import captured, describe
-from databanzhaf.types import BoolArray, FloatArray, KeyArray, Labels
+from databanzhaf.games.generators import seeded_generators
+from databanzhaf.protocols import BoolArray, FloatArray, KeyArray, Labels
 
 if TYPE_CHECKING:
-    from databanzhaf.games.answers import Answers
+    from databanzhaf.games.predictions import Answers
 
 
 class Learner:
@@ -29,19 +26,21 @@ class Learner:
     Parameters
     ----------
     estimator : scikit-learn classifier, regressor or Pipeline
-        Cloned for each training. Every `random_state` that is None is set from the evaluation's key; a
-        number that you chose stays, and then the trainings carry no noise from it.
+        Cloned for each training. Every `random_state` that is None is set from the evaluation's
+        key; a number that you chose stays, and then the trainings carry no noise from it.
     dataset : Dataset
-    scoring : str or callable, optional
-        "probability" (mean predicted probability of the true class, in [0, 1]), a scikit-learn scorer's name,
-        or a scorer: ``scorer(model, X_val, y_val) -> float``, where `model` answers for the validation rows only. By
-        default "probability" for a classifier and "r2" for a regressor.
+    metric : str or callable, optional
+        "probability" (mean predicted probability of the true class, in [0, 1]), a scikit-learn
+        scorer's name, or a scorer: ``scorer(model, X_val, y_val) -> float``, where `model` answers
+        for the validation rows only. By default "probability" for a classifier and "r2" for a
+        regressor.
     stochastic : bool, optional
-        Whether a second training of one coalition may differ; by default, whether some `random_state` is None (or the estimator is
-        skorch's). The global generators of NumPy and torch are set from the key for each training, and put back.
+        Whether a second training of one coalition may differ; by default, whether some
+        `random_state` is None (or the estimator is skorch's). The global generators of NumPy and
+        torch are set from the key for each training, and put back.
 
-    An empty coalition predicts the majority class of all training labels (their mean for a regressor); a
-    coalition of one class predicts that class.
+    An empty coalition predicts the majority class of all training labels (their mean for a
+    regressor); a coalition of one class predicts that class.
     """
 
     call_size = 1
@@ -50,7 +49,7 @@ class Learner:
         self,
         estimator: Any,
         dataset: Dataset,
-        scoring: str | Callable[..., float] | None = None,
+        metric: str | Callable[..., float] | None = None,
         *,
         stochastic: bool | None = None,
     ) -> None:
@@ -58,53 +57,94 @@ class Learner:
         from sklearn.metrics import get_scorer, get_scorer_names
 
         if not isinstance(dataset, Dataset):
-            raise InvalidInput(f"`dataset` must be a databanzhaf.Dataset; got {type(dataset).__name__}. Pass Dataset(X, y, X_val, y_val).")
-        usable = hasattr(estimator, "fit") and hasattr(estimator, "get_params") and not isinstance(estimator, type)
+            raise InvalidInput(
+                "`dataset` must be a databanzhaf.Dataset",
+                got=f"{type(dataset).__name__}",
+                remedy="Pass Dataset(X, y, X_val, y_val).",
+            )
+        usable = (
+            hasattr(estimator, "fit")
+            and hasattr(estimator, "get_params")
+            and not isinstance(estimator, type)
+        )
         if not usable or not (is_classifier(estimator) or is_regressor(estimator)):
             raise InvalidInput(
-                f"`estimator` must be a scikit-learn classifier or regressor, an instance; got {short(estimator)}. "
-                + ("Torch modules go to games.Module." if hasattr(estimator, "named_parameters") else "Try LogisticRegression().")
+                "`estimator` must be a scikit-learn classifier or regressor, an instance; got "
+                f"{short(estimator)}. "
+                + (
+                    "Torch modules go to games.Module."
+                    if hasattr(estimator, "named_parameters")
+                    else "Try LogisticRegression()."
+                )
             )
         self.estimator = estimator
         self.dataset = dataset
         self.classifies = bool(is_classifier(estimator))
-        self.scoring = scoring if scoring is not None else "probability" if self.classifies else "r2"
-        if self.scoring == "probability":
+        self.metric = metric if metric is not None else "probability" if self.classifies else "r2"
+        if self.metric == "probability":
             if not self.classifies:
-                raise InvalidInput(f'"probability" is for classifiers; {_name(estimator)} is a regressor. Use scoring="r2".')
+                raise InvalidInput(
+                    f'"probability" is for classifiers; {_name(estimator)} is a regressor',
+                    remedy='Use metric="r2".',
+                )
             if not hasattr(estimator, "predict_proba"):
-                raise InvalidInput(f'"probability" needs `predict_proba`, which {_name(estimator)} lacks. Use scoring="accuracy".')
+                raise InvalidInput(
+                    f'"probability" needs `predict_proba`, which {_name(estimator)} lacks',
+                    remedy='Use metric="accuracy".',
+                )
             self._scorer: Callable[..., Any] = _probability
-        elif isinstance(self.scoring, str):
-            if self.scoring not in get_scorer_names():
+        elif isinstance(self.metric, str):
+            if self.metric not in get_scorer_names():
                 raise InvalidInput(
-                    f'`scoring` must be "probability", the name of a scikit-learn scorer or a callable; got {short(self.scoring)}. '
-                    "See sklearn.metrics.get_scorer_names()."
+                    '`metric` must be "probability", the name of a scikit-learn scorer or a '
+                    "callable",
+                    got=short(self.metric),
+                    remedy="See sklearn.metrics.get_scorer_names().",
                 )
-            self._scorer = _log_loss(self.classes) if self.scoring == "neg_log_loss" and self.classifies else get_scorer(self.scoring)
+            self._scorer = (
+                _log_loss(self.classes)
+                if self.metric == "neg_log_loss" and self.classifies
+                else get_scorer(self.metric)
+            )
         else:
-            if not callable(self.scoring):
-                raise InvalidInput(f'`scoring` must be a name or a scorer; got {short(self.scoring)}. Try "accuracy".')
-            if _parameters(self.scoring)[:1] == ["y_true"]:
+            if not callable(self.metric):
                 raise InvalidInput(
-                    "`scoring` must be a scorer, called with a model, X and y; got a metric of labels and predictions. "
-                    "Wrap it: sklearn.metrics.make_scorer(metric)."
+                    "`metric` must be a name or a scorer",
+                    got=short(self.metric),
+                    remedy='Try "accuracy".',
                 )
-            self._scorer = self.scoring
-        open_states = [name for name, value in estimator.get_params().items() if _is_open_state(name, value)]
+            if _parameters(self.metric)[:1] == ["y_true"]:
+                raise InvalidInput(
+                    "`metric` must be a scorer, called with a model, X and y",
+                    got="a metric of labels and predictions",
+                    remedy="Wrap it: sklearn.metrics.make_scorer(metric).",
+                )
+            self._scorer = self.metric
+        open_states = [
+            name for name, value in estimator.get_params().items() if _is_open_state(name, value)
+        ]
         self._open_states = sorted(open_states)
-        # Splitters of a search (ShuffleSplit and the like) hold a random state of their own, which get_params does not show.
-        splitters = [name for name, value in estimator.get_params().items() if _is_open_splitter(value)]
+        # Splitters of a search (ShuffleSplit and the like) hold a random state of their own, which
+        # get_params does not show.
+        splitters = [
+            name for name, value in estimator.get_params().items() if _is_open_splitter(value)
+        ]
         self._open_splitters = sorted(splitters)
         noisy = bool(open_states or splitters) or _comes_from(estimator, "skorch")
         self.stochastic = noisy if stochastic is None else stochastic
         if self.classifies and not np.isin(dataset.y_val, dataset.y).any():
             raise InvalidInput(
-                f"`y` and `y_val` must share classes; got {np.unique(dataset.y)[:3].tolist()} and {np.unique(dataset.y_val)[:3].tolist()}. "
-                "Encode both the same way."
+                "`y` and `y_val` must share classes",
+                got=f"{np.unique(dataset.y)[:3].tolist()} and "
+                f"{np.unique(dataset.y_val)[:3].tolist()}",
+                remedy="Encode both the same way.",
             )
         if not self.classifies and dataset.y.dtype.kind not in "biuf":
-            raise InvalidInput(f"a regressor needs numbers as labels; got {dataset.y.dtype}. Use a classifier, or convert `y`.")
+            raise InvalidInput(
+                "a regressor needs numbers as labels",
+                got=f"{dataset.y.dtype}",
+                remedy="Use a classifier, or convert `y`.",
+            )
 
     @property
     def n_players(self) -> int:
@@ -117,7 +157,11 @@ class Learner:
     @cached_property
     def classes(self) -> Any:
         """All classes of the training and validation labels, sorted; None for a regressor."""
-        return np.unique(np.concatenate([self.dataset.y, self.dataset.y_val])) if self.classifies else None
+        return (
+            np.unique(np.concatenate([self.dataset.y, self.dataset.y_val]))
+            if self.classifies
+            else None
+        )
 
     @cached_property
     def _responses(self) -> tuple[str, ...]:
@@ -126,17 +170,23 @@ class Learner:
 
     def answers(self, coalition: BoolArray, key: np.uint64) -> Answers:
         """Train on one coalition; what the model says on the validation rows."""
-        from databanzhaf.games import answers as made
+        from databanzhaf.games import predictions as made
 
         rows, n_val = self.dataset.rows(coalition), len(self.dataset.y_val)
         if not self.classifies:
             if not len(rows):
-                return made.RegressorAnswers({"predict": np.full(n_val, float(np.mean(self.dataset.y)))})
+                return made.RegressorAnswers(
+                    {"predict": np.full(n_val, float(np.mean(self.dataset.y)))}
+                )
             model = self._fit(rows, key)
             return made.RegressorAnswers({"predict": lambda: _flat(model.predict(self._X_val()))})
-        labels, counts = np.unique(self.dataset.y[rows] if len(rows) else self.dataset.y, return_counts=True)
+        labels, counts = np.unique(
+            self.dataset.y[rows] if len(rows) else self.dataset.y, return_counts=True
+        )
         if not len(rows) or len(labels) == 1:
-            return made.constant_class(labels[counts.argmax()], self.classes, n_val, self._responses)
+            return made.constant_class(
+                labels[counts.argmax()], self.classes, n_val, self._responses
+            )
         model = self._fit(rows, key)
         known = labels if self._wants_numbers else None
         return made.fitted_classifier(model, self.classes, self._X_val, self._responses, known)
@@ -151,19 +201,23 @@ class Learner:
         return _comes_from(self.estimator, "skorch")
 
     def _X_val(self) -> Any:
-        """A copy of the validation rows, which a model may change (``StandardScaler(copy=False)`` does)."""
+        """A copy of the validation rows, which a model may change (``StandardScaler(copy=False)``
+        does).
+        """
         own = self.dataset.X_val.copy()
         return _single(own) if self._is_skorch else own
 
     @cached_property
     def _wants_columns(self) -> bool:
-        """Whether a skorch regressor's module answers with one column: its targets must be one too, or the loss would pair all rows."""
+        """Whether a skorch regressor's module answers with one column: its targets must be one too,
+        or the loss would pair all rows.
+        """
         if self.classifies or not self._is_skorch:
             return False
         from sklearn.base import clone
 
         net, X = clone(self.estimator), self._X_val()[:1]
-        with _global_generators(np.uint64(0)):
+        with seeded_generators(np.uint64(0)):
             while hasattr(net, "steps"):
                 X = _single(net[:-1].fit(_single(self.dataset.X), self.dataset.y).transform(X))
                 net = net.steps[-1][1]
@@ -191,47 +245,68 @@ class Learner:
         return model.fit(X, y)
 
     def utility(self, coalitions: BoolArray, keys: KeyArray) -> FloatArray:
-        return np.array([self._play(*pair, self._score) for pair in zip(coalitions, keys, strict=True)], dtype=np.float64)
+        return np.array(
+            [self._play(*pair, self._score) for pair in zip(coalitions, keys, strict=True)],
+            dtype=np.float64,
+        )
 
     def outcomes(self, coalitions: BoolArray, keys: KeyArray) -> list[bytes]:
-        return [self._play(*pair, lambda answers: answers.pack()) for pair in zip(coalitions, keys, strict=True)]
+        return [
+            self._play(*pair, lambda answers: answers.pack())
+            for pair in zip(coalitions, keys, strict=True)
+        ]
 
     def _play(self, coalition: BoolArray, key: np.uint64, read: Callable[[Answers], Any]) -> Any:
-        """Train, predict and read the answers; whatever draws from a global generator meanwhile draws from the key."""
-        with _global_generators(key):
+        """Train, predict and read the answers; whatever draws from a global generator meanwhile
+        draws from the key.
+        """
+        with seeded_generators(key):
             return read(self.answers(coalition, key))
 
     def score(self, outcome: bytes) -> float:
-        from databanzhaf.games.answers import unpack
+        from databanzhaf.games.predictions import unpack
 
         return self._score(unpack(outcome, self.classes))
 
     def _score(self, answers: Answers) -> float:
-        # A metric may draw too (a bootstrap): the same numbers for all models, since a kept outcome has no key.
-        with _global_generators(np.uint64(0)):
-            score = np.asarray(self._scorer(answers, self.dataset.X_val.copy(), self.dataset.y_val))
+        # A metric may draw too (a bootstrap): the same numbers for all models, since a kept outcome
+        # has no key.
+        with seeded_generators(np.uint64(0)):
+            score = np.asarray(
+                self._scorer(answers, self.dataset.X_val.copy(), self.dataset.y_val.copy())
+            )
         if score.size != 1 or score.dtype.kind not in "biuf":
-            raise InvalidInput(f"a metric must return one real number; got {score.dtype} of shape {score.shape}. Change the scorer.")
+            raise InvalidInput(
+                "a metric must return one real number",
+                got=f"{score.dtype} of shape {score.shape}",
+                remedy="Change the scorer.",
+            )
         return float(score.item())
 
     def fingerprint(self) -> dict[str, str]:
-        metric = self.scoring if isinstance(self.scoring, str) else describe(self.scoring)
-        # Nested estimators' parameters stand in the list themselves, so that an estimator is its class.
+        metric = self.metric if isinstance(self.metric, str) else describe(self.metric)
+        # Nested estimators' parameters stand in the list themselves, so that an estimator is its
+        # class.
         flat = {
-            f"estimator.{name}": describe(type(value) if hasattr(value, "get_params") else value)
+            f"estimator.{name}": describe(_outline(value))
             for name, value in sorted(self.estimator.get_params().items())
-            if not isinstance(value, (list, tuple)) or not any(hasattr(part, "get_params") for part in _parts(value))
         }
         kind = describe(type(self.estimator))
-        return {"game": "learner", "data": self.dataset.fingerprint(), "estimator": kind, **flat, "metric": metric}
+        return {
+            "game": "learner",
+            "data": self.dataset.fingerprint(),
+            "estimator": kind,
+            **flat,
+            "metric": metric,
+        }
 
     @property
     def captured(self) -> tuple[str, ...]:
         """Names of the variables that the metric captures and that the fingerprint cannot see."""
-        return () if isinstance(self.scoring, str) else captured(self.scoring)
+        return () if isinstance(self.metric, str) else captured(self.metric)
 
     def __repr__(self) -> str:
-        return f"Learner({self.estimator!r}, {self.dataset!r}, scoring={self.scoring!r})"
+        return f"Learner({self.estimator!r}, {self.dataset!r}, metric={self.metric!r})"
 
 
 def _probability(model: Any, X_val: Any, y_val: Any) -> float:
@@ -244,7 +319,9 @@ def _log_loss(classes: Any) -> Callable[..., Any]:
     """scikit-learn's, for validation rows that lack a class too."""
     from sklearn.metrics import log_loss, make_scorer
 
-    scorer: Callable[..., Any] = make_scorer(log_loss, greater_is_better=False, response_method="predict_proba", labels=classes)
+    scorer: Callable[..., Any] = make_scorer(
+        log_loss, greater_is_better=False, response_method="predict_proba", labels=classes
+    )
     return scorer
 
 
@@ -264,34 +341,24 @@ def _comes_from(estimator: Any, package: str) -> bool:
     return any(kind.__module__.split(".")[0] == package for kind in type(estimator).__mro__)
 
 
-# Global generators belong to the whole process: two runs in two threads take turns.
-_ONE_AT_A_TIME = threading.RLock()
-
-
-@contextmanager
-def _global_generators(key: np.uint64) -> Iterator[None]:
-    """Chance belongs to the index, also for an estimator that draws from a global generator (Python's, NumPy's or torch's)."""
-    torch = sys.modules.get("torch")
-    with _ONE_AT_A_TIME, ExitStack() as stack:
-        stack.callback(random.setstate, random.getstate())
-        stack.callback(np.random.set_state, np.random.get_state())  # noqa: NPY002
-        random.seed(int(key))
-        np.random.seed(int(key) & 0xFFFFFFFF)  # noqa: NPY002
-        if torch is not None:
-            stack.enter_context(torch.random.fork_rng(devices=[]))
-            torch.manual_seed(int(key) & (2**63 - 1))
-        yield
-
-
 def _is_open_state(name: str, value: object) -> bool:
-    # A RandomState object would make the answer depend on the order of trainings, so it is replaced too.
+    # A RandomState object would make the answer depend on the order of trainings, so it is replaced
+    # too.
     is_state = name == "random_state" or name.endswith("__random_state")
     return is_state and not isinstance(value, (int, np.integer))
 
 
-def _is_open_splitter(value: object) -> bool:
-    has_state = hasattr(value, "random_state") and not hasattr(value, "get_params") and not isinstance(value, type)
-    return has_state and getattr(value, "shuffle", True) and _is_open_state("random_state", value.random_state)  # type: ignore[attr-defined]
+def _is_open_splitter(value: Any) -> bool:
+    has_state = (
+        hasattr(value, "random_state")
+        and not hasattr(value, "get_params")
+        and not isinstance(value, type)
+    )
+    return (
+        has_state
+        and getattr(value, "shuffle", True)
+        and _is_open_state("random_state", value.random_state)
+    )
 
 
 def _parameters(function: Callable[..., Any]) -> list[str]:
@@ -301,9 +368,13 @@ def _parameters(function: Callable[..., Any]) -> list[str]:
         return []
 
 
-def _parts(value: Any) -> Iterator[Any]:
-    for part in value:
-        yield from _parts(part) if isinstance(part, (list, tuple)) else (part,)
+def _outline(value: Any) -> Any:
+    """A parameter with every estimator in it replaced by its class."""
+    if hasattr(value, "get_params") and not isinstance(value, type):
+        return type(value)
+    if isinstance(value, (list, tuple)):
+        return [_outline(part) for part in value]
+    return value
 
 
 def _name(estimator: Any) -> str:

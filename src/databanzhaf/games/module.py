@@ -9,9 +9,10 @@ from typing import Any
 from databanzhaf.data import Dataset
 from databanzhaf.errors import BackendUnavailable, InvalidInput, short
 from databanzhaf.fingerprint import captured, describe
-from databanzhaf.games.trained import TrainedGame, resolve_device
+from databanzhaf.games.inputs import resolve_device
+from databanzhaf.games.trained_game import TrainedGame
 from databanzhaf.kernels.recipe import Trained
-from databanzhaf.types import BoolArray, KeyArray
+from databanzhaf.protocols import BoolArray, KeyArray
 
 
 class Module(TrainedGame):
@@ -20,26 +21,30 @@ class Module(TrainedGame):
     Parameters
     ----------
     make_module : function without arguments
-        Returns a fresh ``nn.Module`` that maps rows to logits (one column per class) or to predicted targets. Modules are stacked
-        (`torch.func.functional_call` and `vmap`): their layers must treat rows independently, so batch norm is refused.
+        Returns a fresh ``nn.Module`` that maps rows to logits (one column per class) or to
+        predicted targets. Modules are stacked (`torch.func.functional_call` and `vmap`): their
+        layers must treat rows independently, so batch norm is refused.
     dataset : Dataset
         Rows of any shape, for example images (rows, channels, height, width).
     loss : "cross_entropy", "squared", "double_softmax", or function
         A function takes (outputs, labels) of one batch and returns one loss per row.
     optimizer, epochs, batch_size, batches_per_epoch, learning_rate, momentum, betas, eps
         As for `Network`.
-    score, score_at, sample_weight, weighting, smoothing
+    metric, metric_at, sample_weight, weighting, smoothing
         As for `Network`.
     device : "auto", "cpu" or "cuda"
     tf32, compiles, chunk
-        Allow TF32 products on CUDA (on); use torch.compile on CUDA (on); models at a time (from free memory, halved when it runs out).
+        Allow TF32 products on CUDA (on); use torch.compile on CUDA (on); models at a time (from
+        free memory, halved when it runs out).
     unfold : bool, optional
-        Compute convolutions as products over unfolded patches instead of grouped convolutions; by default on CUDA, where
-        it is faster.
+        Compute convolutions as products over unfolded patches instead of grouped convolutions; by
+        default on CUDA, where it is faster.
 
-    Initial weights follow torch's laws for linear layers, convolutions and norms, drawn from the model's key; a module with other
-    parameters, or with initial values of its own, is built anew for each model, with its key as torch's seed. Parameters that need no
-    gradient stay as they are made. Dropout is keyed by model, step and layer; a forward pass must draw no other random numbers.
+    Initial weights follow torch's laws for linear layers, convolutions and norms, drawn from the
+    model's key; a module with other parameters, or with initial values of its own, is built again
+    for each model, with its key as torch's seed. Parameters that need no gradient stay as they are
+    made. Dropout is keyed by model, step and layer; a forward pass must draw no other random
+    numbers.
     """
 
     def __init__(
@@ -56,8 +61,8 @@ class Module(TrainedGame):
         momentum: float = 0.0,
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,
-        score: str | None = None,
-        score_at: str = "last",
+        metric: str | None = None,
+        metric_at: str = "last",
         sample_weight: Any = None,
         weighting: str = "loss",
         smoothing: tuple[int, float] | None = None,
@@ -67,9 +72,20 @@ class Module(TrainedGame):
         chunk: int | None = None,
         unfold: bool | None = None,
     ) -> None:
-        if not callable(make_module) or (hasattr(make_module, "named_parameters") and not isinstance(make_module, type)):
-            raise InvalidInput(f"`make_module` must be a function that returns a module; got {short(make_module)}. Pass lambda: Net().")
-        self.make_module, self.dataset, self.loss, self.sample_weight = make_module, dataset, loss, sample_weight
+        if not callable(make_module) or (
+            hasattr(make_module, "named_parameters") and not isinstance(make_module, type)
+        ):
+            raise InvalidInput(
+                "`make_module` must be a function that returns a module",
+                got=short(make_module),
+                remedy="Pass lambda: Net().",
+            )
+        self.make_module, self.dataset, self.loss, self.sample_weight = (
+            make_module,
+            dataset,
+            loss,
+            sample_weight,
+        )
         self.recipe = self._configure(
             (),
             activation="relu",  # the module has its own
@@ -80,8 +96,8 @@ class Module(TrainedGame):
             momentum=momentum,
             betas=betas,
             eps=eps,
-            score=score,
-            score_at=score_at,
+            metric=metric,
+            metric_at=metric_at,
             weighting=weighting,
             smoothing=smoothing,
             chunk=chunk,
@@ -98,11 +114,23 @@ class Module(TrainedGame):
         outputs = self._trainer.probe()
         right = ((2, len(self.classes)),) if self.classifies else ((2,), (2, 1))
         if outputs not in right:
-            each = f"one logit for each of the {len(self.classes)} classes" if self.classifies else "one number"
-            raise InvalidInput(f"the module must give {each} per row; got shape {outputs} for two rows. Change its last layer.")
+            each = (
+                f"one logit for each of the {len(self.classes)} classes"
+                if self.classifies
+                else "one number"
+            )
+            raise InvalidInput(
+                f"the module must give {each} per row",
+                got=f"shape {outputs} for two rows",
+                remedy="Change its last layer.",
+            )
         losses = self._trainer.probe_loss()
         if losses != (2,):
-            raise InvalidInput(f'`loss` must give one number per row; got shape {losses} for two rows. Use reduction="none".')
+            raise InvalidInput(
+                "`loss` must give one number per row",
+                got=f"shape {losses} for two rows",
+                remedy='Use reduction="none".',
+            )
 
     @cached_property
     def _trainer(self) -> Any:
@@ -127,26 +155,45 @@ class Module(TrainedGame):
         """Coalitions per call: as many as are trained together."""
         return int(self._trainer.chunk_size())
 
-    def train(self, coalitions: BoolArray, keys: KeyArray, *, predictions: bool = False, confidence: bool = False) -> Trained:
+    def train(
+        self,
+        coalitions: BoolArray,
+        keys: KeyArray,
+        *,
+        predictions: bool = False,
+        confidence: bool = False,
+    ) -> Trained:
         """As `Network.train`."""
         if confidence and not self.classifies:
-            raise InvalidInput("`confidence` is the probability of a row's label; a regression has none. Leave it out.")
+            raise InvalidInput(
+                "`confidence` is the probability of a row's label; a regression has none",
+                remedy="Leave it out.",
+            )
 
-        def kernel(members: BoolArray, keys: KeyArray, predictions: bool, confidence: bool) -> Trained:
-            return self._trainer.train(members, keys, predictions=predictions, confidence=confidence)  # type: ignore[no-any-return]
+        def kernel(
+            members: BoolArray, keys: KeyArray, predictions: bool, confidence: bool
+        ) -> Trained:
+            trained: Trained = self._trainer.train(
+                members, keys, predictions=predictions, confidence=confidence
+            )
+            return trained
 
         return self._train_all(coalitions, keys, kernel, predictions, confidence)
 
     @property
     def captured(self) -> tuple[str, ...]:
-        """Names of the variables that `make_module` and the loss capture and that the fingerprint cannot see."""
+        """Names of the variables that `make_module` and the loss capture and that the fingerprint
+        cannot see.
+        """
         return (*captured(self.make_module), *(captured(self.loss) if callable(self.loss) else ()))
 
     def fingerprint(self) -> dict[str, str]:
         from dataclasses import asdict
 
         recipe = {
-            f"module.{name}": str(value) for name, value in asdict(self.recipe).items() if name not in ("score", "activation", "sizes")
+            f"module.{name}": str(value)
+            for name, value in asdict(self.recipe).items()
+            if name not in ("metric", "activation", "sizes")
         }
         plain = self.make_module()
         layers = sorted({describe(type(layer)) for layer in plain.modules()})
@@ -159,11 +206,11 @@ class Module(TrainedGame):
             "module.loss": describe(self.loss),
             "sample_weight": "none" if self.sample_weight is None else describe(self.rows.weights),
             "epoch": self._chosen_epoch(),
-            "metric": self.score_name,
+            "metric": self.metric,
         }
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "_trainer"}
 
     def __repr__(self) -> str:
-        return f"Module({self.dataset!r}, score={self.score_name!r}, device={self.device!r})"
+        return f"Module({self.dataset!r}, metric={self.metric!r}, device={self.device!r})"

@@ -11,9 +11,10 @@ import numpy as np
 
 from databanzhaf.data import Dataset
 from databanzhaf.errors import InvalidInput, check_count, short
-from databanzhaf.games.trained import TrainedGame, resolve_device
+from databanzhaf.games.inputs import resolve_device
+from databanzhaf.games.trained_game import TrainedGame
 from databanzhaf.kernels.recipe import ACTIVATIONS, Trained, narrowed
-from databanzhaf.types import BoolArray, KeyArray
+from databanzhaf.protocols import BoolArray, KeyArray
 
 
 class Network(TrainedGame):
@@ -22,39 +23,48 @@ class Network(TrainedGame):
     Parameters
     ----------
     dataset : Dataset
-        Numbers, without NaN; scale them. Labels of any kind for a classification, numbers for a regression (scaled here by the mean
-        and deviation of all training rows; scores and predictions are in their own units).
+        Numbers, without NaN; scale them. Labels of any kind for a classification, numbers for a
+        regression (scaled here by the mean and deviation of all training rows; scores and
+        predictions are in their own units).
     hidden : sequence of int
         Units of each hidden layer; () is logistic or linear regression by the same loop.
     activation : "leaky_relu", "relu" or "tanh"
     epochs, batch_size, learning_rate
-        Each epoch shuffles the coalition's rows anew; `batch_size=None` is full-batch gradient descent.
+        Each epoch shuffles the coalition's rows again; `batch_size=None` is full-batch gradient
+        descent.
     batches_per_epoch : int, optional
         Stop each epoch after so many mini-batches; by default an epoch sees every row.
     optimizer : "adam" or "sgd"
         `betas` and `eps` are Adam's, `momentum` is for "sgd".
     loss : "cross_entropy", "squared" or "double_softmax"
-        "squared" makes it a regression. "double_softmax" applies softmax twice, cross_entropy(softmax(softmax(z))), as the code behind
-        the paper does; it is there to reproduce the paper and flattens the gradients.
-    score : str, optional
-        "probability" (mean probability of the true class; the default), "accuracy", "log_loss" (negated: more is better); for a
-        regression "r2" (the default) or "mse" (negated); or the name of a scikit-learn scorer, computed from the predictions.
-    score_at : "last" or "best_epoch"
-        "best_epoch" is the paper's protocol, the best score over the epochs; it looks at the validation rows while training.
+        "squared" makes it a regression. "double_softmax" applies softmax twice,
+        cross_entropy(softmax(softmax(z))), as the code behind the paper does; it is there to
+        reproduce the paper and flattens the gradients.
+    metric : str, optional
+        "probability" (mean probability of the true class; the default), "accuracy", "log_loss"
+        (negated: more is better); for a regression "r2" (the default) or "mse" (negated); or the
+        name of a scikit-learn scorer, computed from the predictions.
+    metric_at : "last" or "best_epoch"
+        "best_epoch" is the paper's protocol, the best score over the epochs; it looks at the
+        validation rows while training.
     sample_weight : array (rows,), optional
-        With `weighting="loss"` each row's loss is multiplied by it; with "sampling" each epoch draws as many rows as the coalition has,
-        with replacement, in proportion to it. A row of weight 0 is left out.
+        With `weighting="loss"` each row's loss is multiplied by it; with "sampling" each epoch
+        draws as many rows as the coalition has, with replacement, in proportion to it. A row of
+        weight 0 is left out.
     smoothing : (draws, radius), optional
-        Randomized smoothing (Duchi et al. 2012): the gradient is the mean over `draws` of gradients at theta + radius * Gaussian.
+        Randomized smoothing (Duchi et al. 2012): the gradient is the mean over `draws` of gradients
+        at theta + radius * Gaussian.
     device : "auto", "cpu" or "cuda"
         "cpu" is a Numba kernel that needs no torch; "auto" takes CUDA if torch sees it.
     threads : int, optional
         Of the Numba kernel; by default one for each core. Values do not depend on it.
     tf32, compiles, chunk
-        CUDA only: allow TF32 products (off: float32), use torch.compile (on), models at a time (from free memory).
+        CUDA only: allow TF32 products (off: float32), use torch.compile (on), models at a time
+        (from free memory).
 
-    Initial weights, batches and noise are functions of (seed, index, repeat): the same bits on every device, and utilities that agree to
-    float32. An empty coalition predicts the majority class, or the mean.
+    Initial weights, batches and noise are functions of (seed, index, repeat): the same bits on
+    every device, and utilities that agree to float32. An empty coalition predicts the majority
+    class, or the mean.
     """
 
     def __init__(
@@ -72,8 +82,8 @@ class Network(TrainedGame):
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,
         loss: str = "cross_entropy",
-        score: str | None = None,
-        score_at: str = "last",
+        metric: str | None = None,
+        metric_at: str = "last",
         sample_weight: Any = None,
         weighting: str = "loss",
         smoothing: tuple[int, float] | None = None,
@@ -85,15 +95,25 @@ class Network(TrainedGame):
     ) -> None:
         self.dataset, self.loss, self.sample_weight = dataset, loss, sample_weight
         if not isinstance(loss, str):
-            raise InvalidInput(f"`loss` must be a name; got {short(loss)}. games.Module takes a loss of your own.")
+            raise InvalidInput(
+                "`loss` must be a name", got=f"{short(loss)}. games.Module takes a loss of your own"
+            )
         if (
             isinstance(hidden, (str, bytes))
             or not isinstance(hidden, Sequence)
             or not all(isinstance(units, (int, np.integer)) and units > 0 for units in hidden)
         ):
-            raise InvalidInput(f"`hidden` must list the units of each hidden layer, such as (100,) or (); got {short(hidden)}. Try (100,).")
+            raise InvalidInput(
+                "`hidden` must list the units of each hidden layer, such as (100,) or ()",
+                got=short(hidden),
+                remedy="Try (100,).",
+            )
         if activation not in ACTIVATIONS:
-            raise InvalidInput(f'`activation` must be one of {", ".join(ACTIVATIONS)}; got {short(activation)}. Try "leaky_relu".')
+            raise InvalidInput(
+                f"`activation` must be one of {', '.join(ACTIVATIONS)}",
+                got=short(activation),
+                remedy='Try "leaky_relu".',
+            )
         if threads is not None:
             check_count("threads", threads)
         recipe = self._configure(
@@ -106,15 +126,19 @@ class Network(TrainedGame):
             momentum=momentum,
             betas=betas,
             eps=eps,
-            score=score,
-            score_at=score_at,
+            metric=metric,
+            metric_at=metric_at,
             weighting=weighting,
             smoothing=smoothing,
             chunk=chunk,
             batches_per_epoch=batches_per_epoch,
         )
         if self.rows.X.ndim != 2:
-            raise InvalidInput(f"a Network takes tables; got rows of shape {self.rows.X.shape[1:]}. Flatten them, or use games.Module.")
+            raise InvalidInput(
+                "a Network takes tables",
+                got=f"rows of shape {self.rows.X.shape[1:]}",
+                remedy="Flatten them, or use games.Module.",
+            )
         self.recipe = replace(recipe, sizes=(self.rows.X.shape[1], *recipe.sizes))
         self.device = resolve_device(device)
         self.threads, self.tf32, self.compiles, self.chunk = threads, tf32, compiles, chunk
@@ -152,24 +176,52 @@ class Network(TrainedGame):
             chunk=self.chunk,
         )
 
-    def train(self, coalitions: BoolArray, keys: KeyArray, *, predictions: bool = False, confidence: bool = False) -> Trained:
-        """Train one model for each coalition: its score; if asked for, its predictions on the validation rows; and, for each training
-        row, the summed probability of its own label over the models that did not see it, with their number.
+    def train(
+        self,
+        coalitions: BoolArray,
+        keys: KeyArray,
+        *,
+        predictions: bool = False,
+        confidence: bool = False,
+    ) -> Trained:
+        """Train one model for each coalition: its score; if asked for, its predictions on the
+        validation rows; and, for each training row, the summed probability of its own label over
+        the models that did not see it, with their number.
         """
         if confidence and not self.classifies:
-            raise InvalidInput("`confidence` is the probability of a row's label; a regression has none. Leave it out.")
+            raise InvalidInput(
+                "`confidence` is the probability of a row's label; a regression has none",
+                remedy="Leave it out.",
+            )
 
-        def kernel(members: BoolArray, keys: KeyArray, predictions: bool, confidence: bool) -> Trained:
+        def kernel(
+            members: BoolArray, keys: KeyArray, predictions: bool, confidence: bool
+        ) -> Trained:
             if self.device != "cpu":
-                return self._trainer.train(members, keys, predictions=predictions, confidence=confidence)  # type: ignore[no-any-return]
+                trained: Trained = self._trainer.train(
+                    members, keys, predictions=predictions, confidence=confidence
+                )
+                return trained
             from databanzhaf.kernels import cpu
 
-            return cpu.train(self.recipe, self.rows, members, keys, predictions=predictions, confidence=confidence, threads=self.threads)
+            return cpu.train(
+                self.recipe,
+                self.rows,
+                members,
+                keys,
+                predictions=predictions,
+                confidence=confidence,
+                threads=self.threads,
+            )
 
         return self._train_all(coalitions, keys, kernel, predictions, confidence)
 
     def fingerprint(self) -> dict[str, str]:
-        recipe = {f"network.{name}": str(value) for name, value in asdict(self.recipe).items() if name != "score"}
+        recipe = {
+            f"network.{name}": str(value)
+            for name, value in asdict(self.recipe).items()
+            if name != "metric"
+        }
         weights = "none" if self.sample_weight is None else self._weight_digest()
         return {
             "game": "network",
@@ -177,7 +229,7 @@ class Network(TrainedGame):
             **recipe,
             "sample_weight": weights,
             "epoch": self._chosen_epoch(),
-            "metric": self.score_name,
+            "metric": self.metric,
         }
 
     def _weight_digest(self) -> str:
@@ -190,4 +242,4 @@ class Network(TrainedGame):
 
     def __repr__(self) -> str:
         shape = "-".join(map(str, self.recipe.sizes))
-        return f"Network({shape}, {self.dataset!r}, score={self.score_name!r}, device={self.device!r})"
+        return f"Network({shape}, {self.dataset!r}, metric={self.metric!r}, device={self.device!r})"

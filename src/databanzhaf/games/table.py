@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from databanzhaf.errors import InvalidInput, short
-from databanzhaf.types import BoolArray, FloatArray, KeyArray
+from databanzhaf.protocols import BoolArray, FloatArray, KeyArray
 
 
 class Table:
@@ -26,18 +26,22 @@ class Table:
         try:
             self.utilities = np.array(utilities, dtype=np.float64)
         except (TypeError, ValueError) as error:
-            raise InvalidInput(f"`utilities` must be numbers; got {short(utilities)}. Pass 2**n floats.") from error
+            raise InvalidInput(
+                "`utilities` must be numbers", got=short(utilities), remedy="Pass 2**n floats."
+            ) from error
         length = self.utilities.size
         if self.utilities.ndim != 1 or length < 2 or length & (length - 1):
             raise InvalidInput(
-                f"`utilities` must be 2**n numbers for n players, n >= 1; got shape {self.utilities.shape}. "
-                "Bit i of the position says whether player i is in."
+                "`utilities` must be 2**n numbers for n players, n >= 1",
+                got=f"shape {self.utilities.shape}",
+                remedy="Bit i of the position says whether player i is in.",
             )
         bad = np.flatnonzero(~np.isfinite(self.utilities))
         if bad.size:
             raise InvalidInput(
-                f"`utilities` must be finite; position {bad[0]} is {self.utilities[bad[0]]} ({bad.size} such). "
-                "Fill in a number for every coalition."
+                f"`utilities` must be finite; position {bad[0]} is {self.utilities[bad[0]]} "
+                f"({bad.size} such)",
+                remedy="Fill in a number for every coalition.",
             )
         self.n_players = length.bit_length() - 1
 

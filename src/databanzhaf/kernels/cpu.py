@@ -1,18 +1,20 @@
-"""Training kernels for the CPU (Numba): one fused loop per model, whose weights and moments stay in the core's cache.
+"""Training kernels for the CPU (Numba): one fused loop per model, whose weights and moments stay in
+the core's cache.
 
-Float32. Products are blocked four rows by four terms, so that each load of a weight serves four rows: 75 to 100 GFLOP/s on
-one core whose BLAS does 98 on large matrices and 40 on ones of this size (32 x 48 x 100). Tolerance against the reference:
-see `tests/kernels`. Models run in Python threads, each in its own workspace, without the interpreter's lock; which thread
-trains a model does not change a bit of it.
+Float32. Products are blocked four rows by four terms, so that each load of a weight serves four
+rows: 75 to 100 GFLOP/s on one core whose BLAS does 98 on large matrices and 40 on ones of this size
+(32 x 48 x 100). Tolerance against the reference: see `tests/kernels`. Models run in Python threads,
+each in its own workspace, without the interpreter's lock; which thread trains a model does not
+change a bit of it.
 """
 
 from __future__ import annotations
 
-import os
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
 import numpy as np
+from joblib import cpu_count
 
 from databanzhaf import chance
 from databanzhaf.kernels.cpu_layers import (
@@ -30,7 +32,7 @@ from databanzhaf.kernels.cpu_layers import (
     update,
 )
 from databanzhaf.kernels.recipe import ACTIVATIONS, Recipe, Rows, Trained, narrowed
-from databanzhaf.types import BoolArray, IntArray, KeyArray
+from databanzhaf.protocols import BoolArray, IntArray, KeyArray
 
 _SCORES: Final = ("probability", "accuracy", "log_loss", "r2", "mse")
 _LOSSES: Final = ("cross_entropy", "double_softmax", "squared")
@@ -46,13 +48,15 @@ def train(
     confidence: bool = False,
     threads: int | None = None,
 ) -> Trained:
-    """Train one model for each row of `members`; the same answer as `reference.train`, to float32, for any number of threads."""
+    """Train one model for each row of `members`; the same answer as `reference.train`, to float32,
+    for any number of threads.
+    """
     members = members & (rows.weights > 0)
     m, n = members.shape
     full = recipe
     recipe, rows, numbers = narrowed(full, rows)
     n_val, n_out = len(rows.X_val), recipe.sizes[-1]
-    workers = min(threads or len(os.sched_getaffinity(0)), m)
+    workers = min(threads or cpu_count(), m)
     scores = np.empty(m)
     predicted = np.empty((m if predictions else 0, n_val, n_out), np.float32)
     total = np.zeros((workers, n if confidence else 0))
@@ -66,23 +70,27 @@ def train(
             recipe.optimizer == "adam",
             recipe.weighted_sampling,
             recipe.smoothing_draws,
-            _SCORES.index(recipe.score),
+            _SCORES.index(recipe.metric),
             recipe.best_epoch,
             min(n, (recipe.batches_per_epoch or n) * min(recipe.batch_size or n, n)),
         ],
         dtype=np.int64,
     )
-    rates = np.array([recipe.learning_rate, recipe.momentum, *recipe.betas, recipe.eps, recipe.smoothing_radius])
+    rates = np.array(
+        [recipe.learning_rate, recipe.momentum, *recipe.betas, recipe.eps, recipe.smoothing_radius]
+    )
     y, y_val = (labels.astype(np.float32) for labels in (rows.y, rows.y_val))
     sizes = np.array(recipe.sizes, dtype=np.int64)
-    # Parameters lie as the kernel wants them (see `_layer`); each keeps the bound and the hash of its number in the full network.
+    # Parameters lie as the kernel wants them (see `_layer`); each keeps the bound and the hash of
+    # its number in the full network.
     numbers = _kernel_order(recipe, numbers)
     bounds, hashes = full.bounds()[numbers], chance.mix(numbers.astype(np.uint64) + chance.GOLDEN)
 
     def work(worker: int) -> None:
         _train_many(
             rows.X, y, rows.X_val, y_val, rows.weights, row_hashes, members, keys, worker, workers,
-            sizes, bounds, hashes, plain, rates, *_workspace(recipe, n, n_val), scores, predicted, total[worker],
+            sizes, bounds, hashes, plain, rates,
+            *_workspace(recipe, n, n_val), scores, predicted, total[worker],
         )  # fmt: skip
 
     if workers == 1:
@@ -99,15 +107,21 @@ def train(
 
 
 def _kernel_order(recipe: Recipe, numbers: IntArray) -> IntArray:
-    """Parameter numbers in the kernel's order: hidden layers' weights lie (inputs, outputs), the last layer's (outputs, inputs)."""
+    """Parameter numbers in the kernel's order: hidden layers' weights lie (inputs, outputs), the
+    last layer's (outputs, inputs).
+    """
     numbers = numbers.copy()
-    for (inputs, outputs), (weights, biases) in list(zip(recipe.layers, recipe.offsets(), strict=True))[:-1]:
+    for (inputs, outputs), (weights, biases) in list(
+        zip(recipe.layers, recipe.offsets(), strict=True)
+    )[:-1]:
         numbers[weights:biases] = numbers[weights:biases].reshape(outputs, inputs).T.ravel()
     return numbers
 
 
 def _workspace(recipe: Recipe, n: int, n_val: int) -> tuple[Any, ...]:
-    """One worker's memory: parameters, gradients and moments; layer values and their slopes; row numbers and sort keys."""
+    """One worker's memory: parameters, gradients and moments; layer values and their slopes; row
+    numbers and sort keys.
+    """
     batch = max(min(recipe.batch_size or n, n), SCORING_ROWS)
     parameters = np.empty((6, recipe.n_parameters), np.float32)
     width = sum(recipe.sizes)
@@ -124,12 +138,21 @@ def _workspace(recipe: Recipe, n: int, n_val: int) -> tuple[Any, ...]:
 
 @compiled
 def _train_many(  # type: ignore[no-untyped-def]
-    X, y, X_val, y_val, weights, row_hashes, members, keys, worker, workers, sizes, bounds, hashes, plain, rates,
+    X, y, X_val, y_val, weights, row_hashes, members, keys, worker, workers,
+    sizes, bounds, hashes, plain, rates,
     parameters, layers, numbers, sort_keys, edges, kept, gathered, scores, predicted, total,
 ):  # fmt: skip
-    """Train models worker, worker + workers, ...; everything they need lies in the worker's own memory."""
+    """Train models worker, worker + workers, ...; everything they need lies in the worker's own
+    memory.
+    """
     epochs, batch_size, activation, loss = plain[0], plain[1], plain[2], plain[3]
-    adam, sampled, draws, score, best_epoch = plain[4] == 1, plain[5] == 1, plain[6], plain[7], plain[8] == 1
+    adam, sampled, draws, score, best_epoch = (
+        plain[4] == 1,
+        plain[5] == 1,
+        plain[6],
+        plain[7],
+        plain[8] == 1,
+    )
     rows_per_epoch = plain[9]
     theta, grad, first, second, moved, summed = (
         parameters[0], parameters[1], parameters[2], parameters[3], parameters[4], parameters[5],
@@ -153,7 +176,18 @@ def _train_many(  # type: ignore[no-untyped-def]
         second[:] = 0
         best, step = -np.inf, 0
         for epoch in range(epochs):
-            order_rows(order, sort_keys, edges, present, n_present, weights, row_hashes, key, epoch, sampled)
+            order_rows(
+                order,
+                sort_keys,
+                edges,
+                present,
+                n_present,
+                weights,
+                row_hashes,
+                key,
+                epoch,
+                sampled,
+            )
             for low in range(0, min(n_present, rows_per_epoch), batch_size):
                 rows = min(batch_size, n_present - low)
                 batch = order[low : low + rows]

@@ -1,4 +1,6 @@
-"""The pieces of the CPU kernel, compiled by Numba: hashing, products, layers, losses, updates and scores."""
+"""The pieces of the CPU kernel, compiled by Numba: hashing, products, layers, losses, updates and
+scores.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +11,14 @@ from numba import njit, uint64
 
 from databanzhaf.kernels.recipe import INITIAL, LOG_FLOOR, ORDER, ROW_BITS, SLOPE, SMOOTHING
 
-# Sums may be reordered and products fused; NaN and infinity keep their meaning, since a diverged model must be noticed.
+# Sums may be reordered and products fused; NaN and infinity keep their meaning, since a diverged
+# model must be noticed.
 _FAST: Final = {"reassoc", "contract", "arcp", "nsz"}
 SCORING_ROWS: Final = 64
 
-_GOLDEN, _FIRST, _SECOND = (uint64(int(c)) for c in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
+_GOLDEN, _FIRST, _SECOND = (
+    uint64(int(c)) for c in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
+)
 _LOW = uint64((1 << ROW_BITS) - 1)
 
 
@@ -35,7 +40,9 @@ def _fold(key, number):  # type: ignore[no-untyped-def]
 
 @compiled
 def _accumulate(C, A, B, rows, inner):  # type: ignore[no-untyped-def]
-    """C[i, :] += sum over k of A[i, k] B[k, :], for i < rows and k < inner, four rows by four terms at a time."""
+    """C[i, :] += sum over k of A[i, k] B[k, :], for i < rows and k < inner, four rows by four terms
+    at a time.
+    """
     columns = B.shape[1]
     for i in range(0, rows - rows % 4, 4):
         c0, c1, c2, c3 = C[i], C[i + 1], C[i + 2], C[i + 3]
@@ -75,7 +82,9 @@ def _accumulate(C, A, B, rows, inner):  # type: ignore[no-untyped-def]
 
 @compiled
 def _dots(C, A, B, rows, columns, bias):  # type: ignore[no-untyped-def]
-    """C[i, j] = bias[j] + sum over k of A[i, k] B[j, k], two rows by two columns at a time: both run along their rows."""
+    """C[i, j] = bias[j] + sum over k of A[i, k] B[j, k], two rows by two columns at a time: both
+    run along their rows.
+    """
     inner = B.shape[1]
     for j in range(0, columns - columns % 2, 2):
         b0, b1 = B[j], B[j + 1]
@@ -103,14 +112,18 @@ def _dots(C, A, B, rows, columns, bias):  # type: ignore[no-untyped-def]
 
 @compiled
 def copy(target, source):  # type: ignore[no-untyped-def]
-    """target[:] = source, for short rows: Numba's own slice assignment costs 30 ns a row, this 5."""
+    """target[:] = source, for short rows: Numba's own slice assignment costs 30 ns a row,
+    this 5.
+    """
     for j in range(len(source)):
         target[j] = source[j]
 
 
 @compiled
 def _layer(parameters, at, inputs, outputs, last):  # type: ignore[no-untyped-def]
-    """A layer's weights and biases. The last layer lies (outputs, inputs), the others (inputs, outputs): long rows either way."""
+    """A layer's weights and biases. The last layer lies (outputs, inputs), the others (inputs,
+    outputs): long rows either way.
+    """
     weights = parameters[at : at + inputs * outputs]
     biases = parameters[at + inputs * outputs : at + inputs * outputs + outputs]
     if last:
@@ -128,7 +141,9 @@ def initialise(theta, bounds, hashes, key):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def order_rows(order, sort_keys, edges, present, n_present, weights, row_hashes, key, epoch, sampled):  # type: ignore[no-untyped-def]
+def order_rows(  # type: ignore[no-untyped-def]
+    order, sort_keys, edges, present, n_present, weights, row_hashes, key, epoch, sampled
+):
     """The rows of one epoch in their order: shuffled, or drawn with replacement by weight."""
     key = _fold(_fold(key, ORDER), epoch)
     if sampled:
@@ -138,7 +153,9 @@ def order_rows(order, sort_keys, edges, present, n_present, weights, row_hashes,
             edges[i] = total
         for i in range(n_present):
             drawn = np.float64(_fold(key, i) >> uint64(11)) * 2.0**-53 * total
-            order[i] = present[min(np.searchsorted(edges[:n_present], drawn, side="right"), n_present - 1)]
+            order[i] = present[
+                min(np.searchsorted(edges[:n_present], drawn, side="right"), n_present - 1)
+            ]
         return
     for i in range(n_present):
         word = _mix(key ^ row_hashes[present[i]])
@@ -288,7 +305,9 @@ def update(theta, grad, first, second, step, adam, rates):  # type: ignore[no-un
 
 @compiled
 def smoothed(theta, moved, hashes, key, step, draw, radius):  # type: ignore[no-untyped-def]
-    """moved = theta + radius * Gaussian, each parameter's noise by its own word (Box and Muller)."""
+    """moved = theta + radius * Gaussian, each parameter's noise by its own word (Box and
+    Muller).
+    """
     key = _fold(_fold(_fold(key, SMOOTHING), step), draw)
     for q in range(len(theta)):
         word = _mix(key ^ hashes[q])
@@ -299,7 +318,9 @@ def smoothed(theta, moved, hashes, key, step, draw, radius):  # type: ignore[no-
 
 @compiled
 def evaluate(theta, sizes, X, y, values, activation, score, keep, kept):  # type: ignore[no-untyped-def]
-    """Score on the validation rows; NaN if an output is not finite. `kept` receives predictions if `keep`."""
+    """Score on the validation rows; NaN if an output is not finite. `kept` receives predictions if
+    `keep`.
+    """
     total, squares, mean = 0.0, 0.0, 0.0
     n, n_out = len(X), sizes[-1]
     for low in range(0, n, SCORING_ROWS):

@@ -1,4 +1,6 @@
-"""torch modules made ready for stacking: known initial laws, keyed dropout, convolutions as products."""
+"""torch modules made ready for stacking: known initial laws, keyed dropout, convolutions as
+products.
+"""
 
 from __future__ import annotations
 
@@ -13,38 +15,61 @@ from torch import nn
 from databanzhaf.errors import InvalidInput
 from databanzhaf.kernels.recipe import Recipe
 from databanzhaf.kernels.torch_layers import KeyedDropout, Program, UnfoldedConv2d
-from databanzhaf.types import IntArray
+from databanzhaf.protocols import IntArray
 
 _BATCH_NORMS = (nn.modules.batchnorm._BatchNorm, nn.SyncBatchNorm)
 _UNIFORM = (nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d)
 _CONSTANT = (nn.GroupNorm, nn.LayerNorm, nn.PReLU, nn.modules.instancenorm._InstanceNorm)
-_DROPOUTS = (nn.Dropout, nn.Dropout1d, nn.Dropout2d, nn.Dropout3d, nn.AlphaDropout, nn.FeatureAlphaDropout)
+_DROPOUTS = (
+    nn.Dropout,
+    nn.Dropout1d,
+    nn.Dropout2d,
+    nn.Dropout3d,
+    nn.AlphaDropout,
+    nn.FeatureAlphaDropout,
+)
 
 
 def program_of(make_module: Callable[[], nn.Module], *, unfold: bool) -> Program:
     """Check a user's module and make it ready: see `games.Module`."""
     module = make_module()
     if not isinstance(module, nn.Module):
-        raise InvalidInput(f"`make_module` must return a torch nn.Module; got {type(module).__name__}. Return the module itself.")
+        raise InvalidInput(
+            "`make_module` must return a torch nn.Module",
+            got=f"{type(module).__name__}",
+            remedy="Return the module itself.",
+        )
     for name, layer in module.named_modules():
         if isinstance(layer, _BATCH_NORMS):
             raise InvalidInput(
-                f"layer `{name}` is a {type(layer).__name__}, which mixes rows and keeps statistics that stacked models cannot share. "
-                "Use nn.GroupNorm instead."
+                f"layer `{name}` is a {type(layer).__name__}, which mixes rows and keeps "
+                "statistics that stacked models cannot share",
+                remedy="Use nn.GroupNorm instead.",
             )
         if isinstance(layer, nn.RNNBase):
-            raise InvalidInput(f"layer `{name}` is a {type(layer).__name__}, which torch cannot stack. Use games.Learner with skorch.")
-    own_parameters = [layer for layer in module.modules() if any(True for _ in layer.parameters(recurse=False))]
+            raise InvalidInput(
+                f"layer `{name}` is a {type(layer).__name__}, which torch cannot stack",
+                remedy="Use games.Learner with skorch.",
+            )
+    own_parameters = [
+        layer for layer in module.modules() if any(True for _ in layer.parameters(recurse=False))
+    ]
     half_widths = _half_widths(module)
-    known = all(isinstance(layer, (*_UNIFORM, *_CONSTANT)) for layer in own_parameters) and _follows_torchs_law(module, half_widths)
+    known = all(
+        isinstance(layer, (*_UNIFORM, *_CONSTANT)) for layer in own_parameters
+    ) and _follows_torchs_law(module, half_widths)
     dropouts = _key_dropouts(module)
     if unfold:
         _replace(module, _is_plain_convolution, UnfoldedConv2d)
     return Program(module, half_widths, None if known else make_module, dropouts)
 
 
-def fully_connected(recipe: Recipe, numbers: IntArray | None = None, full: Recipe | None = None) -> Program:
-    """The network of `games.Network` as a module; `numbers` are its parameters' places in the `full` network (see `narrowed`)."""
+def fully_connected(
+    recipe: Recipe, numbers: IntArray | None = None, full: Recipe | None = None
+) -> Program:
+    """The network of `games.Network` as a module; `numbers` are its parameters' places in the
+    `full` network (see `narrowed`).
+    """
     activation = {"relu": nn.ReLU, "leaky_relu": nn.LeakyReLU, "tanh": nn.Tanh}[recipe.activation]
     layers: list[nn.Module] = []
     for inputs, outputs in recipe.layers:
@@ -55,18 +80,23 @@ def fully_connected(recipe: Recipe, numbers: IntArray | None = None, full: Recip
     bounds = full.bounds()[numbers]
     starts = np.cumsum([0, *(p.numel() for p in program.module.parameters())])
     half_widths: dict[str, float | None] = {
-        name: float(bounds[start]) for (name, _), start in zip(program.module.named_parameters(), starts, strict=False)
+        name: float(bounds[start])
+        for (name, _), start in zip(program.module.named_parameters(), starts, strict=False)
     }
     return replace(program, half_widths=half_widths, numbers=numbers)
 
 
 def _half_widths(module: nn.Module) -> dict[str, float | None]:
-    """torch's own laws: uniform within 1 / sqrt(fan-in) for linear layers and convolutions, constants for norms."""
+    """torch's own laws: uniform within 1 / sqrt(fan-in) for linear layers and convolutions,
+    constants for norms.
+    """
     half_widths: dict[str, float | None] = {}
     for prefix, layer in module.named_modules():
         fan_in = layer.weight[0].numel() if isinstance(layer, _UNIFORM) else None
         for name, _ in layer.named_parameters(recurse=False):
-            half_widths[f"{prefix}.{name}" if prefix else name] = None if fan_in is None else 1 / math.sqrt(fan_in)
+            half_widths[f"{prefix}.{name}" if prefix else name] = (
+                None if fan_in is None else 1 / math.sqrt(fan_in)
+            )
     return half_widths
 
 
@@ -74,10 +104,16 @@ def _key_dropouts(module: nn.Module) -> tuple[str, ...]:
     for name, layer in module.named_modules():
         if isinstance(layer, _DROPOUTS) and not isinstance(layer, nn.Dropout):
             raise InvalidInput(
-                f"layer `{name}` is a {type(layer).__name__}; only nn.Dropout can be keyed per model. Use nn.Dropout instead."
+                f"layer `{name}` is a {type(layer).__name__}; only nn.Dropout can be keyed per "
+                "model",
+                remedy="Use nn.Dropout instead.",
             )
     numbers = iter(range(10**6))
-    _replace(module, lambda layer: isinstance(layer, nn.Dropout), lambda layer: KeyedDropout(layer.p, next(numbers)))
+    _replace(
+        module,
+        lambda layer: isinstance(layer, nn.Dropout),
+        lambda layer: KeyedDropout(layer.p, next(numbers)),
+    )
     return tuple(name for name, layer in module.named_modules() if isinstance(layer, KeyedDropout))
 
 
@@ -91,8 +127,12 @@ def _is_plain_convolution(layer: nn.Module) -> bool:
     )
 
 
-def _replace(module: nn.Module, applies: Callable[[nn.Module], bool], make: Callable[[Any], nn.Module]) -> None:
-    for name, child in list(module._modules.items()):  # named_children would pass over a layer that stands in two places
+def _replace(
+    module: nn.Module, applies: Callable[[nn.Module], bool], make: Callable[[Any], nn.Module]
+) -> None:
+    for name, child in list(
+        module._modules.items()
+    ):  # named_children would pass over a layer that stands in two places
         if child is not None and applies(child):
             setattr(module, name, make(child))
         elif child is not None:
@@ -100,13 +140,19 @@ def _replace(module: nn.Module, applies: Callable[[nn.Module], bool], make: Call
 
 
 def _follows_torchs_law(module: nn.Module, half_widths: dict[str, float | None]) -> bool:
-    """Whether the parameters that a user's module starts with look like torch's own uniform draws."""
+    """Whether the parameters that a user's module starts with look like torch's own
+    uniform draws.
+    """
     for name, p in module.named_parameters():
         half = half_widths[name]
         if half is None or p.numel() < 2:
             continue
         deviation = float(p.detach().std()) * math.sqrt(3) / half
         slack = 5 / math.sqrt(p.numel()) + 0.02
-        if float(p.detach().abs().max()) > half * (1 + 1e-5) or deviation == 0 or (p.numel() >= 64 and abs(deviation - 1) > slack):
+        if (
+            float(p.detach().abs().max()) > half * (1 + 1e-5)
+            or deviation == 0
+            or (p.numel() >= 64 and abs(deviation - 1) > slack)
+        ):
             return False
     return True

@@ -1,4 +1,6 @@
-"""What every kernel trains: the network, the loss, the optimiser and the score, as plain numbers and names."""
+"""What every kernel trains: the network, the loss, the optimiser and the score, as plain numbers
+and names.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +9,13 @@ from typing import Final
 
 import numpy as np
 
-from databanzhaf.types import Float32Array, FloatArray, Int32Array, IntArray
+from databanzhaf.protocols import Float32Array, FloatArray, Int32Array, IntArray
 
 ACTIVATIONS: Final = ("relu", "leaky_relu", "tanh")
 OPTIMIZERS: Final = ("adam", "sgd")
 CLASSIFICATION_LOSSES: Final = ("cross_entropy", "double_softmax")
-CLASSIFICATION_SCORES: Final = ("probability", "accuracy", "log_loss")
-REGRESSION_SCORES: Final = ("r2", "mse")
+CLASSIFICATION_METRICS: Final = ("probability", "accuracy", "log_loss")
+REGRESSION_METRICS: Final = ("r2", "mse")
 SLOPE: Final = 0.01
 # A probability counts as 1e-12 at least in the log loss, in every kernel and from kept outcomes.
 LOG_FLOOR: Final = float(np.log(1e-12))
@@ -26,7 +28,9 @@ ROW_BITS: Final = 24
 
 @dataclass(frozen=True)
 class Recipe:
-    """A network of fully connected layers and how it is trained; see `games.Network` for the meaning of each field."""
+    """A network of fully connected layers and how it is trained; see `games.Network` for the
+    meaning of each field.
+    """
 
     sizes: tuple[int, ...]
     activation: str
@@ -41,7 +45,7 @@ class Recipe:
     weighted_sampling: bool
     smoothing_draws: int
     smoothing_radius: float
-    score: str
+    metric: str
     best_epoch: bool
     batches_per_epoch: int | None = None
 
@@ -59,7 +63,9 @@ class Recipe:
         return sum(inputs * outputs + outputs for inputs, outputs in self.layers)
 
     def offsets(self) -> list[tuple[int, int]]:
-        """Where each layer's weights (outputs x inputs, row by row) and biases begin among the parameters."""
+        """Where each layer's weights (outputs x inputs, row by row) and biases begin among the
+        parameters.
+        """
         places, position = [], 0
         for inputs, outputs in self.layers:
             places.append((position, position + inputs * outputs))
@@ -67,32 +73,48 @@ class Recipe:
         return places
 
     def bounds(self) -> Float32Array:
-        """Half-width of each parameter's initial uniform law, 1 / sqrt(inputs) as torch's Linear has it; float32."""
-        parts = [np.full(inputs * outputs + outputs, 1 / np.sqrt(inputs), np.float32) for inputs, outputs in self.layers]
+        """Half-width of each parameter's initial uniform law, 1 / sqrt(inputs) as torch's Linear
+        has it; float32.
+        """
+        parts = [
+            np.full(inputs * outputs + outputs, 1 / np.sqrt(inputs), np.float32)
+            for inputs, outputs in self.layers
+        ]
         return np.concatenate(parts)
 
 
 def used_columns(rows: Rows) -> IntArray:
-    """Columns that are not zero in every row. The others change no output and their weights never get a gradient."""
+    """Columns that are not zero in every row. The others change no output and their weights never
+    get a gradient.
+    """
     flat, flat_val = rows.X.reshape(len(rows.X), -1), rows.X_val.reshape(len(rows.X_val), -1)
     present = (flat != 0).any(axis=0) | (flat_val != 0).any(axis=0)
-    # Products go four columns at a time: keep a few of the others to fill the last four (and one at least).
+    # Products go four columns at a time: keep a few of the others to fill the last four (and one at
+    # least).
     spare = np.flatnonzero(~present)[: -int(present.sum()) % 4 or int(not present.any())]
     present[spare] = True
     return np.flatnonzero(present).astype(np.int64)
 
 
 def narrowed(recipe: Recipe, rows: Rows) -> tuple[Recipe, Rows, IntArray]:
-    """The same training without unused columns: recipe, rows, and where the remaining parameters stood among all of them.
+    """The same training without unused columns: recipe, rows, and where the remaining parameters
+    stood among all of them.
 
-    Initial weights keep the law and the words of the full network, so leaving columns out changes no result.
+    Initial weights keep the law and the words of the full network, so leaving columns out changes
+    no result.
     """
     used = used_columns(rows)
     places: list[IntArray] = []
-    for depth, ((inputs, outputs), (weights, biases)) in enumerate(zip(recipe.layers, recipe.offsets(), strict=True)):
+    for depth, ((inputs, outputs), (weights, biases)) in enumerate(
+        zip(recipe.layers, recipe.offsets(), strict=True)
+    ):
         matrix = weights + np.arange(inputs * outputs).reshape(outputs, inputs)
         places += [(matrix[:, used] if depth == 0 else matrix).ravel(), biases + np.arange(outputs)]
-    smaller = replace(rows, X=np.ascontiguousarray(rows.X[:, used]), X_val=np.ascontiguousarray(rows.X_val[:, used]))
+    smaller = replace(
+        rows,
+        X=np.ascontiguousarray(rows.X[:, used]),
+        X_val=np.ascontiguousarray(rows.X_val[:, used]),
+    )
     return replace(recipe, sizes=(len(used), *recipe.sizes[1:])), smaller, np.concatenate(places)
 
 
@@ -115,9 +137,10 @@ class Rows:
 class Trained:
     """What came of m trainings.
 
-    scores float64 (m,); predictions (m, validation rows, classes), or (m, validation rows, 1), if asked for;
-    confidence float64 (rows,): for each training row the summed probability of its own label over the models that did not see it,
-    and `unseen` int64 (rows,), how many those were, if asked for.
+    scores float64 (m,); predictions (m, validation rows, classes), or (m, validation rows, 1), if
+    asked for; confidence float64 (rows,): for each training row the summed probability of its own
+    label over the models that did not see it, and `unseen` int64 (rows,), how many those were, if
+    asked for.
     """
 
     scores: FloatArray

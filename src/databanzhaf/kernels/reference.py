@@ -1,4 +1,6 @@
-"""The plain NumPy twin of the training kernels: float64, one model after the other, every formula in the open."""
+"""The plain NumPy twin of the training kernels: float64, one model after the other, every formula
+in the open.
+"""
 
 from __future__ import annotations
 
@@ -8,31 +10,59 @@ import numpy as np
 from numpy.typing import NDArray
 
 from databanzhaf import chance
-from databanzhaf.kernels.recipe import INITIAL, LOG_FLOOR, ORDER, ROW_BITS, SLOPE, SMOOTHING, Recipe, Rows, Trained
-from databanzhaf.types import BoolArray, Float32Array, FloatArray, IntArray, KeyArray
+from databanzhaf.kernels.recipe import (
+    INITIAL,
+    LOG_FLOOR,
+    ORDER,
+    ROW_BITS,
+    SLOPE,
+    SMOOTHING,
+    Recipe,
+    Rows,
+    Trained,
+)
+from databanzhaf.protocols import BoolArray, Float32Array, FloatArray, IntArray, KeyArray
 
 Layers = list[tuple[FloatArray, FloatArray]]
 
 
 def train(
-    recipe: Recipe, rows: Rows, members: BoolArray, keys: KeyArray, *, predictions: bool = False, confidence: bool = False
+    recipe: Recipe,
+    rows: Rows,
+    members: BoolArray,
+    keys: KeyArray,
+    *,
+    predictions: bool = False,
+    confidence: bool = False,
 ) -> Trained:
-    """Train one model for each row of `members` (m, training rows) and score it on the validation rows."""
+    """Train one model for each row of `members` (m, training rows) and score it on the validation
+    rows.
+    """
     members = members & (rows.weights > 0)
-    models = [train_one(recipe, rows, member, key) for member, key in zip(members, keys, strict=True)]
+    models = [
+        train_one(recipe, rows, member, key) for member, key in zip(members, keys, strict=True)
+    ]
     scores = np.array([score for score, _, _ in models])
-    predicted = np.stack([prediction for _, prediction, _ in models]).astype(np.float32) if predictions else None
+    predicted = (
+        np.stack([prediction for _, prediction, _ in models]).astype(np.float32)
+        if predictions
+        else None
+    )
     if not confidence:
         return Trained(scores, predicted)
     total, count = np.zeros(len(rows.X)), np.zeros(len(rows.X), dtype=np.int64)
     for (_, _, theta), member in zip(models, members, strict=True):
         unseen = ~member
-        total[unseen] += own_label(recipe, forward(recipe, theta, rows.X[unseen])[-1], rows.y[unseen])
+        total[unseen] += own_label(
+            recipe, forward(recipe, theta, rows.X[unseen])[-1], rows.y[unseen]
+        )
         count += unseen
     return Trained(scores, predicted, total, count)
 
 
-def train_one(recipe: Recipe, rows: Rows, member: BoolArray, key: np.uint64) -> tuple[float, FloatArray, FloatArray]:
+def train_one(
+    recipe: Recipe, rows: Rows, member: BoolArray, key: np.uint64
+) -> tuple[float, FloatArray, FloatArray]:
     """(score, predictions on the validation rows, parameters) of one model."""
     theta = initial(recipe, key).astype(np.float64)
     first, second = np.zeros_like(theta), np.zeros_like(theta)
@@ -40,7 +70,9 @@ def train_one(recipe: Recipe, rows: Rows, member: BoolArray, key: np.uint64) -> 
     for epoch in range(recipe.epochs):
         for batch in batches(recipe, rows, member, key, epoch):
             step += 1
-            theta = update(recipe, theta, gradient(recipe, rows, theta, batch, key, step), first, second, step)
+            theta = update(
+                recipe, theta, gradient(recipe, rows, theta, batch, key, step), first, second, step
+            )
         if recipe.best_epoch or epoch == recipe.epochs - 1:
             outputs = forward(recipe, theta, rows.X_val)[-1]
             now = score(recipe, outputs, rows.y_val)
@@ -58,19 +90,25 @@ def stream(key: np.uint64, *numbers: int) -> KeyArray:
 
 
 def initial(recipe: Recipe, key: np.uint64) -> Float32Array:
-    """Initial parameters, uniform within `recipe.bounds()`, by the top 24 bits of one word each: float32 in every kernel."""
+    """Initial parameters, uniform within `recipe.bounds()`, by the top 24 bits of one word each:
+    float32 in every kernel.
+    """
     words = chance.words(stream(key, INITIAL), recipe.n_parameters)[0]
     unit = (words >> np.uint64(40)).astype(np.float32) * np.float32(2.0**-24)
     start: Float32Array = (np.float32(2) * unit - np.float32(1)) * recipe.bounds()
     return start
 
 
-def batches(recipe: Recipe, rows: Rows, member: BoolArray, key: np.uint64, epoch: int) -> Iterator[IntArray]:
+def batches(
+    recipe: Recipe, rows: Rows, member: BoolArray, key: np.uint64, epoch: int
+) -> Iterator[IntArray]:
     """The mini-batches of one epoch, as row numbers."""
     present = np.flatnonzero(member & (rows.weights > 0))
     if recipe.weighted_sampling:
         edges = np.cumsum(rows.weights[present].astype(np.float64))
-        drawn = chance.uniform(stream(key, ORDER, epoch), len(present))[0] * (edges[-1] if len(edges) else 1.0)
+        drawn = chance.uniform(stream(key, ORDER, epoch), len(present))[0] * (
+            edges[-1] if len(edges) else 1.0
+        )
         order = present[np.minimum(np.searchsorted(edges, drawn, side="right"), len(present) - 1)]
     else:
         words = chance.fold(stream(key, ORDER, epoch), present.astype(np.uint64))
@@ -131,9 +169,13 @@ def loss_slope(recipe: Recipe, outputs: FloatArray, y: NDArray[np.generic]) -> F
 
 
 def gradient_at(recipe: Recipe, rows: Rows, theta: FloatArray, batch: IntArray) -> FloatArray:
-    """Gradient of the batch's loss, the mean over its rows of weight times loss (weights count once if they also sample)."""
+    """Gradient of the batch's loss, the mean over its rows of weight times loss (weights count once
+    if they also sample).
+    """
     values = forward(recipe, theta, rows.X[batch])
-    weight = np.ones(len(batch)) if recipe.weighted_sampling else rows.weights[batch].astype(np.float64)
+    weight = (
+        np.ones(len(batch)) if recipe.weighted_sampling else rows.weights[batch].astype(np.float64)
+    )
     delta = loss_slope(recipe, values[-1], rows.y[batch]) * weight[:, None] / len(batch)
     parts: list[FloatArray] = []
     layers = unpack(recipe, theta)
@@ -144,7 +186,9 @@ def gradient_at(recipe: Recipe, rows: Rows, theta: FloatArray, batch: IntArray) 
     return np.concatenate(parts)
 
 
-def gradient(recipe: Recipe, rows: Rows, theta: FloatArray, batch: IntArray, key: np.uint64, step: int) -> FloatArray:
+def gradient(
+    recipe: Recipe, rows: Rows, theta: FloatArray, batch: IntArray, key: np.uint64, step: int
+) -> FloatArray:
     """The gradient, or with smoothing the mean of gradients at theta + radius * Gaussian."""
     if not recipe.smoothing_draws:
         return gradient_at(recipe, rows, theta, batch)
@@ -159,11 +203,22 @@ def gaussian(keys: KeyArray, count: int) -> FloatArray:
     """Standard normal numbers (m, count), one word each, by Box and Muller."""
     words = chance.words(keys, count)
     radius = np.sqrt(-2 * np.log(((words >> np.uint64(32)).astype(np.float64) + 0.5) * 2.0**-32))
-    return np.asarray(radius * np.cos(2 * np.pi * (words & np.uint64(0xFFFFFFFF)).astype(np.float64) * 2.0**-32))
+    return np.asarray(
+        radius * np.cos(2 * np.pi * (words & np.uint64(0xFFFFFFFF)).astype(np.float64) * 2.0**-32)
+    )
 
 
-def update(recipe: Recipe, theta: FloatArray, g: FloatArray, first: FloatArray, second: FloatArray, step: int) -> FloatArray:
-    """One step of Adam (Kingma & Ba) or of gradient descent with momentum, as torch.optim has them; moments change in place."""
+def update(
+    recipe: Recipe,
+    theta: FloatArray,
+    g: FloatArray,
+    first: FloatArray,
+    second: FloatArray,
+    step: int,
+) -> FloatArray:
+    """One step of Adam (Kingma & Ba) or of gradient descent with momentum, as torch.optim has them;
+    moments change in place.
+    """
     if recipe.optimizer == "sgd":
         first *= recipe.momentum
         first += g
@@ -174,7 +229,9 @@ def update(recipe: Recipe, theta: FloatArray, g: FloatArray, first: FloatArray, 
     second *= b2
     second += (1 - b2) * g**2
     scale = recipe.learning_rate / (1 - b1**step)
-    moved: FloatArray = theta - scale * first / (np.sqrt(second) / np.sqrt(1 - b2**step) + recipe.eps)
+    moved: FloatArray = theta - scale * first / (
+        np.sqrt(second) / np.sqrt(1 - b2**step) + recipe.eps
+    )
     return moved
 
 
@@ -192,14 +249,14 @@ def score(recipe: Recipe, outputs: FloatArray, y: NDArray[np.generic]) -> float:
     """The score, more is better; NaN if an output is not finite."""
     if not np.isfinite(outputs).all():
         return float("nan")
-    if recipe.score == "accuracy":
+    if recipe.metric == "accuracy":
         return float(np.mean(outputs.argmax(axis=1) == y))
-    if recipe.score == "probability":
+    if recipe.metric == "probability":
         return float(own_label(recipe, outputs, y).mean())
-    if recipe.score == "log_loss":
+    if recipe.metric == "log_loss":
         shifted = outputs - outputs.max(axis=1, keepdims=True)
         log_p = shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))
         return float(np.maximum(log_p[np.arange(len(y)), y], LOG_FLOOR).mean())
     target = y.astype(np.float64)
     errors = float(np.mean((outputs[:, 0] - target) ** 2))
-    return -errors if recipe.score == "mse" else 1 - errors / float(target.var())
+    return -errors if recipe.metric == "mse" else 1 - errors / float(target.var())

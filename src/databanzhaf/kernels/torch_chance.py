@@ -11,7 +11,9 @@ def _signed(number: int) -> int:
     return number - 2**64 if number >= 2**63 else number
 
 
-GOLDEN, _FIRST, _SECOND = (_signed(c) for c in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
+GOLDEN, _FIRST, _SECOND = (
+    _signed(c) for c in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
+)
 
 
 def shift(x: Tensor, bits: int) -> Tensor:

@@ -1,4 +1,6 @@
-"""Layers that replace torch's own where models are stacked, and what else a stack needs to know of a module."""
+"""Layers that replace torch's own where models are stacked, and what else a stack needs to know of
+a module.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +12,13 @@ import torch
 from torch import Tensor, nn
 
 from databanzhaf.kernels.torch_chance import GOLDEN, fold, mix, unit
-from databanzhaf.types import IntArray
+from databanzhaf.protocols import IntArray
 
 
 class KeyedDropout(nn.Module):
-    """Dropout whose mask is a function of the model's key, the step and the layer; inactive when scoring."""
+    """Dropout whose mask is a function of the model's key, the step and the layer; inactive when
+    scoring.
+    """
 
     key: Tensor
     golden: Tensor
@@ -23,7 +27,8 @@ class KeyedDropout(nn.Module):
         super().__init__()
         self.p, self.layer = p, layer
         self.register_buffer("key", torch.zeros((), dtype=torch.int64))
-        # A tensor, since compiled code takes a sum of `arange` and a 64-bit constant for 32 bits (torch 2.11).
+        # A tensor, since compiled code takes a sum of `arange` and a 64-bit constant for 32 bits
+        # (torch 2.11).
         self.register_buffer("golden", torch.tensor(GOLDEN))
 
     def forward(self, x: Tensor) -> Tensor:
@@ -37,10 +42,12 @@ class KeyedDropout(nn.Module):
 
 
 class UnfoldedConv2d(nn.Module):
-    """A convolution as a matrix product over patches: stacked, it is one batched product, not a grouped convolution.
+    """A convolution as a matrix product over patches: stacked, it is one batched product, not a
+    grouped convolution.
 
-    Patches stand in columns, (channel and cell of the kernel) x (row and place): what lies side by side there does so in the input too,
-    which makes copies quick, and products come out by channel, as the next layer reads them.
+    Patches stand in columns, (channel and cell of the kernel) x (row and place): what lies side by
+    side there does so in the input too, which makes copies quick, and products come out by channel,
+    as the next layer reads them.
     """
 
     def __init__(self, plain: nn.Conv2d) -> None:
@@ -85,9 +92,9 @@ def written_bytes(module: nn.Module, rows: Tensor) -> int:
 class Program:
     """A module that can be stacked: its parameters' initial laws, and whether it drops out.
 
-    `half_widths` has one number for each parameter tensor, the half-width of its uniform law; None keeps the template's
-    value; `make` is called under a seed for each model where some layer's law is not known. `numbers` are the counters of the
-    parameters' words, by default 0, 1, 2, ...
+    `half_widths` has one number for each parameter tensor, the half-width of its uniform law; None
+    keeps the template's value; `make` is called under a seed for each model where some layer's law
+    is not known. `numbers` are the counters of the parameters' words, by default 0, 1, 2, ...
     """
 
     module: nn.Module

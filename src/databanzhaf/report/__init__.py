@@ -1,6 +1,5 @@
-"""Estimate → one HTML file that a person can read."""
+"""Result → one HTML file that a person can read."""
 
-from databanzhaf.report.content import Content, Series, Table, describe
-from databanzhaf.report.page import render
+from databanzhaf.report.build import write_report
 
-__all__ = ["Content", "Series", "Table", "describe", "render"]
+__all__ = ["write_report"]

@@ -9,16 +9,31 @@ from typing import Any
 import numpy as np
 
 from databanzhaf.applications import Curve
-from databanzhaf.trust import Trust
-from databanzhaf.types import Estimate, FloatArray, IntArray
+from databanzhaf.diagnostics import Trust
+from databanzhaf.estimate import Estimate
+from databanzhaf.pipeline.settings import Flag
+from databanzhaf.protocols import FloatArray, IntArray
 
-# Texts of cells longer than this are cut in the page; values.csv and the user's own table have them whole.
+# Texts of cells longer than this are cut in the page; values.csv and the user's own table have them
+# whole.
 LONGEST_CELL = 300
+
+
+# Why a value may be low.
+REASONS = {
+    "rows": "A low value may mean a wrong label, a case unlike the validation rows, or wrong "
+    "labels "
+    "among the validation rows.",
+    "groups": "A low value may mean wrong labels in the group, rows unlike the validation rows, or "
+    "wrong labels among the validation rows.",
+}
 
 
 @dataclass(frozen=True)
 class Series:
-    """How a run went: evaluations so far, median standard error and rank stability at the checkpoints."""
+    """How a run went: evaluations so far, median standard error and rank stability at the
+    checkpoints.
+    """
 
     evaluations: list[int]
     std_error: list[float | None]
@@ -27,7 +42,8 @@ class Series:
 
 @dataclass(frozen=True)
 class Table:
-    """One line per player: columns as the user named them, cells as text or numbers; pictures as data addresses, if there are any.
+    """One line per player: columns as the user named them, cells as text or numbers; pictures as
+    data addresses, if there are any.
 
     `players` says who they are: all, or those with the lowest values.
     """
@@ -45,7 +61,7 @@ class Content:
     title: str
     subject: str
     who: str
-    rule: str
+    rule: Flag
     alerts: list[str]
     names: list[str]
     values: FloatArray
@@ -64,26 +80,41 @@ class Content:
 
 
 def describe(
-    found: Estimate, suspects: IntArray | None, trust: Trust, who: str, *, rule: str = "fdr:0.05", groups: Sequence[Any] | None = None
+    estimate: Estimate,
+    suspects: IntArray | None,
+    trust: Trust,
+    who: str,
+    *,
+    rule: Flag,
+    groups: Sequence[Any] | None = None,
 ) -> list[str]:
     """The alerts: what to look at, in plain words, the most important first."""
-    n = len(found.values)
-    one, alerts = who.removesuffix("s"), []
-    if np.isinf(found.std_errors).any():
-        alerts.append(f"Too few evaluations say something about {int(np.isinf(found.std_errors).sum()):,} {who}. Raise the budget.")
-    elif np.isnan(found.std_errors).all():
-        alerts.append("This run has no standard errors: nobody can say how sure these values are. Repeats, or another notion, would.")
-    if suspects is not None and not rule.startswith("fdr"):
-        alerts.append(f"The rule {rule} flags {len(suspects):,} of {n:,} {who}. Begin with the lowest, and read their intervals.")
+    n, one, alerts = len(estimate.values), who.removesuffix("s"), []
+    too_few = int(np.isinf(estimate.std_errors).sum())
+    if too_few:
+        alerts.append(f"Too few evaluations include {too_few:,} of the {who}. Raise the budget.")
+    elif np.isnan(estimate.std_errors).all():
+        alerts.append(
+            "This run has no standard errors, so there is no telling how sure these values are. "
+            "Repeats, or another notion, would give them."
+        )
+    if suspects is not None and not rule.beyond_chance:
+        alerts.append(
+            f"The rule {rule} flags {len(suspects):,} of {n:,} {who}. Begin with the lowest, and "
+            "read their intervals."
+        )
     elif suspects is not None and len(suspects):
         verb, them = ("is", "it") if len(suspects) == 1 else ("are", "them")
         alerts.append(
-            f"{len(suspects):,} of {n:,} {who} {verb} suspect: models trained with {them} tend to score worse on these validation rows. "
-            f"Begin with the lowest. A wrong label does that; so does a right one that is unlike the validation rows, and a wrong label "
-            "among these. Other validation rows may name others."
+            f"{len(suspects):,} of {n:,} {who} {verb} suspect: models trained with {them} tend to "
+            f"score worse on these validation rows. Begin with the lowest. {REASONS[who]} "
+            "Different validation rows may flag different rows."
         )
     elif suspects is not None:
-        alerts.append(f"No {one} is suspect: none has a value below zero beyond chance, judged by these validation rows.")
+        alerts.append(
+            f"No {one} is suspect: none has a value below zero beyond chance, judged by these "
+            "validation rows."
+        )
     if groups is not None and suspects is not None and len(suspects) >= 5:
         alerts.extend(_crowded(groups, suspects))
     return alerts + unsteady(trust, who)
@@ -94,31 +125,46 @@ def unsteady(trust: Trust, who: str) -> list[str]:
     alerts = []
     if trust.stability is not None and trust.stability < 0.8:
         alerts.append(
-            f"The ranking is not stable yet: another run of this size would rank the {who} like this one at a correlation of "
-            f"{trust.stability:.2f} only. The extremes hold sooner than the middle. Raise the budget before you compare single {who}."
+            f"The ranking is not stable yet: another run of this size would rank the {who} like "
+            "this one at a correlation of "
+            f"{trust.stability:.2f} only. The extremes hold sooner than the middle. Raise the "
+            f"budget before you compare single {who}."
         )
     if trust.noise_share is not None and trust.noise_share > 0.5:
-        alerts.append(f"{trust.noise_share:.0%} of the differences between models is training noise. More repeats would help.")
+        alerts.append(
+            f"{min(1.0, trust.noise_share):.0%} of the differences between models is training "
+            "noise. More "
+            "repeats would help."
+        )
     return alerts
 
 
 def _crowded(groups: Sequence[Any], suspects: IntArray) -> list[str]:
-    """Groups that own more suspects than their share, by Fisher's exact test at 1% for all groups together."""
+    """Groups that own more suspects than their share, by Fisher's exact test at 1% for all groups
+    together.
+    """
     from scipy.stats import hypergeom
 
     names, which = np.unique(np.asarray(groups, dtype=str), return_inverse=True)
     sizes, flagged = np.bincount(which), np.bincount(which[suspects], minlength=len(names))
     chance = np.asarray(hypergeom.sf(flagged - 1, len(which), sizes, len(suspects)))
     return [
-        f"{count} of the {len(suspects)} suspects belong to {name}, which has {size / len(which):.0%} of all."
+        f"{count} of the {len(suspects)} suspects belong to {name}, which has "
+        f"{size / len(which):.0%} of all."
         for name, size, count, p in zip(names, sizes, flagged, chance, strict=True)
         if p < 0.01 / len(names)
     ]
 
 
 def cell(value: Any) -> Any:
-    """A cell of the user's table for the page: numbers as they are, the rest as text that is not too long."""
-    if value is None or type(value).__name__ in ("NAType", "NaTType") or (isinstance(value, float) and value != value):
+    """A cell of the user's table for the page: numbers as they are, the rest as text that is not
+    too long.
+    """
+    if (
+        value is None
+        or type(value).__name__ in ("NAType", "NaTType")
+        or (isinstance(value, float) and value != value)
+    ):
         return ""
     if isinstance(value, (bool, np.bool_)):
         return str(bool(value))
@@ -126,4 +172,6 @@ def cell(value: Any) -> Any:
         number = value.item() if isinstance(value, np.generic) else value
         return number if -(2**53) < number < 2**53 else str(number)
     text = str(value)
-    return text if len(text) <= LONGEST_CELL else f"{text[:LONGEST_CELL]}… ({len(text):,} characters)"
+    return (
+        text if len(text) <= LONGEST_CELL else f"{text[:LONGEST_CELL]}… ({len(text):,} characters)"
+    )

@@ -20,7 +20,12 @@ MOST_POINTS = 10_000
 def render(content: Content) -> str:
     """The page, with its styles, its script and the chart library inside."""
     n = len(content.values)
-    drawn = "" if n <= MOST_POINTS else f" Of {n:,} {content.who} {MOST_POINTS:,} are drawn, evenly from the lowest to the highest."
+    drawn = (
+        ""
+        if n <= MOST_POINTS
+        else f" Of {n:,} {content.who} {MOST_POINTS:,} are drawn, evenly from the lowest to the "
+        "highest."
+    )
     sections = [
         _section(
             "values",
@@ -31,20 +36,51 @@ def render(content: Content) -> str:
         _section("look", "What to look at", _look(content), _TABLE.replace("{who}", content.who)),
     ]
     if content.classes is not None:
-        sections.append(_section("by-class", "Value by class", _BY_CLASS + drawn, _chart("classes", "Box plots of values by class")))
+        sections.append(
+            _section(
+                "by-class",
+                "Value by class",
+                _BY_CLASS + drawn,
+                _chart("classes", "Box plots of values by class"),
+            )
+        )
     if content.groups is not None:
         sections.append(
-            _section("by-group", f"Value by {content.grouped_by}", _BY_GROUP + drawn, _chart("groups", "Box plots of values by group"))
+            _section(
+                "by-group",
+                f"Value by {content.grouped_by}",
+                _BY_GROUP + drawn,
+                _chart("groups", "Box plots of values by group"),
+            )
         )
     if content.series is not None:
-        sections.append(_section("run", "How the run went", _RUN, _chart("progress", "Rank stability and standard error over the run")))
+        sections.append(
+            _section(
+                "run",
+                "How the run went",
+                _RUN,
+                _chart("progress", "Rank stability and standard error over the run"),
+            )
+        )
     sections.append(_section("trust", "Can I trust this?", "", _trust(content)))
     if content.curve is not None:
-        sections.append(_section("removal-curve", "Does removing them help?", _REMOVAL, _chart("removal", "Score as rows are removed")))
+        sections.append(
+            _section(
+                "removal-curve",
+                "Does removing them help?",
+                _REMOVAL,
+                _chart("removal", "Score as rows are removed"),
+            )
+        )
     sections.append(_section("repeat", "To repeat it", "", _facts(content.settings)))
     alerts = "".join(f"<li>{_text(alert)}</li>" for alert in content.alerts)
-    tiles = "".join(f"<div><dt>{_text(name)}</dt><dd>{_text(value)}</dd></div>" for name, value in content.facts.items())
-    links = "".join(f'<li><a href="#{anchor}">{_text(title)}</a></li>' for anchor, title, _ in sections)
+    tiles = "".join(
+        f"<div><dt>{_text(name)}</dt><dd>{_text(value)}</dd></div>"
+        for name, value in content.facts.items()
+    )
+    links = "".join(
+        f'<li><a href="#{anchor}">{_text(title)}</a></li>' for anchor, title, _ in sections
+    )
     pieces = {
         "title": _text(content.title),
         "subject": _text(content.subject),
@@ -100,14 +136,28 @@ def _json(content: Content) -> str:
         "offset": 1 if content.table.pictures else 0,
         "table": {
             "columns": content.table.columns,
-            "rows": [[None if isinstance(cell, float) and not np.isfinite(cell) else cell for cell in row] for row in content.table.rows],
+            "rows": [
+                [
+                    None if isinstance(cell, float) and not np.isfinite(cell) else cell
+                    for cell in row
+                ]
+                for row in content.table.rows
+            ],
             "suspects": np.flatnonzero(np.isin(players, content.suspects)).tolist(),
-            "pictures": {line: content.table.pictures[i] for line, i in enumerate(players.tolist()) if i in content.table.pictures},
+            "pictures": {
+                line: content.table.pictures[i]
+                for line, i in enumerate(players.tolist())
+                if i in content.table.pictures
+            },
             "all": n,
         },
         "series": None
         if series is None
-        else {"evaluations": series.evaluations, "std_error": series.std_error, "stability": series.stability},
+        else {
+            "evaluations": series.evaluations,
+            "std_error": series.std_error,
+            "stability": series.stability,
+        },
         "curve": None
         if curve is None
         else {
@@ -129,7 +179,12 @@ def _numbers(array: Any) -> list[float | None]:
 
 def _section(anchor: str, title: str, words: str, body: str) -> tuple[str, str, str]:
     text = f'<p class="faint">{words}</p>' if words else ""
-    return anchor, title, f'<section aria-labelledby="{anchor}"><h2 id="{anchor}">{_text(title)}</h2>{text}{body}</section>'
+    return (
+        anchor,
+        title,
+        f'<section aria-labelledby="{anchor}"><h2 '
+        f'id="{anchor}">{_text(title)}</h2>{text}{body}</section>',
+    )
 
 
 def _chart(name: str, words: str) -> str:
@@ -137,54 +192,78 @@ def _chart(name: str, words: str) -> str:
 
 
 def _facts(facts: dict[str, str]) -> str:
-    return '<dl class="facts">' + "".join(f"<dt>{_text(name)}</dt><dd>{_text(value)}</dd>" for name, value in facts.items()) + "</dl>"
+    return (
+        '<dl class="facts">'
+        + "".join(f"<dt>{_text(name)}</dt><dd>{_text(value)}</dd>" for name, value in facts.items())
+        + "</dl>"
+    )
 
 
 def _look(content: Content) -> str:
-    rule = "are below zero beyond chance" if content.rule.startswith("fdr") else f"are chosen by the rule {_text(content.rule)}"
-    return f"Suspects {rule}. Click a column to sort; type to search." + (" Rows count from 0." if content.who == "rows" else "")
+    rule = (
+        "are below zero beyond chance"
+        if content.rule.beyond_chance
+        else f"are chosen by the rule {_text(str(content.rule))}"
+    )
+    return f"Suspects {rule}. Click a column to sort; type to search." + (
+        " Rows count from 0." if content.who == "rows" else ""
+    )
 
 
 def _trust(content: Content) -> str:
     trust = content.trust
     rows = {
-        "Do two halves of the run agree?": _told(
+        "Do two halves of the run agree?": _stated(
             trust.split_half,
-            f"at a rank correlation of {{:.2f}}; so another run of this size would agree at about {trust.stability or 0:.2f}; "
-            f"above 0.9 single {content.who} can be compared, below 0.8 only the extremes mean something",
+            f"at a rank correlation of {{:.2f}}; so another run of this size would agree at about "
+            f"{trust.stability or 0:.2f}; "
+            f"above 0.9 single {content.who} can be compared, below 0.8 only the extremes are "
+            "reliable",
             "the run is too short, or its values have no ranking",
         ),
-        "How much is training noise?": _told(
-            trust.noise_share, "{:.0%} of the variance between models", "two or more --repeats would measure it"
+        "How much is training noise?": _stated(
+            trust.noise_share,
+            "{:.0%} of the variance between models",
+            "two or more --repeats would measure it",
         ),
-        f"Do {content.who} act on their own?": _told(
+        f"Do {content.who} act on their own?": _stated(
             trust.linear_share,
-            f"{{:.0%}} of the variance is explained by values that add up; the rest is {content.who} that depend on each other, and noise",
-            "only coalitions drawn by a fair coin tell, for Banzhaf values",
+            f"{{:.0%}} of the variance is explained by values that add up; the rest is "
+            f"{content.who} that depend on each other, and noise",
+            "known for Banzhaf values from fair-coin coalitions only",
         ),
     }
     return _facts(rows)
 
 
-def _told(number: float | None, known: str, unknown: str) -> str:
+def _stated(number: float | None, known: str, unknown: str) -> str:
     return f"unknown: {unknown}" if number is None else known.format(number)
 
 
-_VALUES = "Each point is a value: how much the score of a model changes, on average, when this one joins a random part of the others."
+_VALUES = (
+    "Each point is a value: how much the score of a model changes, on average, when this "
+    "one joins a random subset of the others."
+)
 _BY_CLASS = "Boxes hold the middle half of each class, lowest mean first."
 _BY_GROUP = "Boxes hold the middle half of each group, lowest mean first."
-_RUN = "Rank stability is the rank correlation that another run of that size would have with this one, from two halves of it."
+_RUN = (
+    "Rank stability is the rank correlation that another run of that size would have with this "
+    "one, from two halves of it."
+)
 _REMOVAL = (
-    "The score of models trained without the lowest values, beside removing at random. Above the band: removing them helps. "
-    "It is judged by the validation rows that made the values, which flatters it: confirm on others."
+    "The score of models trained without the lowest values, beside removing at random. Above the "
+    "band, removing them helps. It is judged by the validation rows that made the values, which is "
+    "too favorable: confirm it on other rows."
 )
 
 _TABLE = """<div class="controls">
 <label>Search <input id="words" type="search" autocomplete="off"></label>
-<label>Rows per page <select id="size"><option>25</option><option>100</option><option>500</option></select></label>
+<label>Rows per page <select id="size">
+<option>25</option><option>100</option><option>500</option></select></label>
 <label>Suspects only <input id="only" type="checkbox"></label>
 </div>
 <div class="scroll" tabindex="0" role="region" aria-label="Table of {who}">
 <table id="rows"><thead><tr></tr></thead><tbody></tbody></table></div>
-<div class="controls"><button type="button" id="before">Previous page</button><button type="button" id="after">Next page</button>
+<div class="controls"><button type="button" id="before">Previous page</button>
+<button type="button" id="after">Next page</button>
 <span id="count" role="status"></span></div>"""

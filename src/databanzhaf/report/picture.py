@@ -13,13 +13,17 @@ LARGEST_SIDE = 64
 
 
 def is_image(shape: tuple[int, ...]) -> bool:
-    """Whether rows of this shape are pictures: height x width, with one or three channels first or last."""
+    """Whether rows of this shape are pictures: height x width, with one or three channels first or
+    last.
+    """
     return len(shape) == 2 or (len(shape) == 3 and (shape[-1] in (1, 3) or shape[0] in (1, 3)))
 
 
 def data_address(image: Any) -> str:
     """The picture as an address that an <img> shows without asking anybody."""
-    return "data:image/png;base64," + base64.b64encode(png(_bytes(np.asarray(image)))).decode("ascii")
+    return "data:image/png;base64," + base64.b64encode(png(_bytes(np.asarray(image)))).decode(
+        "ascii"
+    )
 
 
 def _bytes(image: Any) -> Any:
@@ -44,6 +48,16 @@ def png(pixels: Any) -> bytes:
     header = struct.pack(">IIBBBBB", width, height, 8, 2 if pixels.ndim == 3 else 0, 0, 0, 0)
 
     def chunk(kind: bytes, content: bytes) -> bytes:
-        return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
+        return (
+            struct.pack(">I", len(content))
+            + kind
+            + content
+            + struct.pack(">I", zlib.crc32(kind + content))
+        )
 
-    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(lines, 9)) + chunk(b"IEND", b"")
+    return (
+        b"\x89PNG\r\n\x1a\n"
+        + chunk(b"IHDR", header)
+        + chunk(b"IDAT", zlib.compress(lines, 9))
+        + chunk(b"IEND", b"")
+    )

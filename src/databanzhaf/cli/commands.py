@@ -1,0 +1,325 @@
+"""The shell: arguments → pipeline, and what a person reads."""
+
+from __future__ import annotations
+
+import re
+import sys
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from databanzhaf._version import __version__
+from databanzhaf.cli.options import (
+    AsJson,
+    Budget,
+    Data,
+    Decimal,
+    Device,
+    Drop,
+    Encoding,
+    Flag,
+    Fraction,
+    Groups,
+    How,
+    Id,
+    Jobs,
+    Keep,
+    Metric,
+    Model,
+    Notion,
+    Repeats,
+    Seed,
+    Separator,
+    Target,
+    Task,
+    Text,
+    Until,
+    Validation,
+)
+from databanzhaf.cli.reproduce import reproduce
+from databanzhaf.cli.signals import one_sentence, stops_after_a_batch, stops_after_the_values
+from databanzhaf.cli.small import doctor, example, margin
+from databanzhaf.cli.streams import only_json, patient_streams
+from databanzhaf.cli.text import (
+    Screen,
+    decimals,
+    duration,
+    in_bytes,
+    introduce,
+    show_table,
+    summary,
+    tell,
+)
+from databanzhaf.errors import BackendUnavailable, to_install
+
+if TYPE_CHECKING:
+    from databanzhaf.pipeline import Result, Settings
+
+app = typer.Typer(
+    name="databanzhaf",
+    help="Which of my training rows help, which hurt, and how sure are you?",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+@app.callback(invoke_without_command=True)
+def main(
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+) -> None:
+    if version:
+        typer.echo(__version__)
+        raise typer.Exit
+
+
+@app.command()
+def value(
+    data: Data,
+    target: Target,
+    validation: Validation = None,
+    validation_fraction: Fraction = 0.3,
+    model: Model = "mlp",
+    task: Task = "auto",
+    metric: Metric = None,
+    groups: Groups = None,
+    id: Id = None,
+    drop: Drop = None,
+    text: Text = None,
+    notion: Notion = "banzhaf",
+    estimator: How = "auto",
+    budget: Budget = 5000,
+    repeats: Repeats = None,
+    until: Until = None,
+    flag: Flag = "fdr:0.05",
+    keep: Keep = "auto",
+    jobs: Jobs = -1,
+    device: Device = "auto",
+    seed: Seed = 0,
+    encoding: Encoding = "utf-8",
+    separator: Separator = None,
+    decimal: Decimal = ".",
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder for values.csv, run.db and run.json; runs/NAME of the table by default."
+        ),
+    ] = None,
+    curve: Annotated[
+        bool,
+        typer.Option(
+            "--curve", help="Also retrain while removing the lowest values first: does it help?"
+        ),
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Give every training row (or group of rows) a value. Rerun the same command to resume."""
+    with one_sentence(), only_json(as_json) as answer:
+        from databanzhaf import pipeline
+
+        settings = _settings(locals())
+        folder = out or Path("runs") / data.name.split(".")[0]
+        job = pipeline.prepare(settings)
+        screen = Screen(quiet=as_json)
+        introduce(screen, job)
+        with stops_after_a_batch(folder, watch=not as_json and sys.stderr.isatty()) as watcher:
+            result = pipeline.run(job, folder, watch=watcher)
+        with stops_after_the_values(folder):
+            if curve:
+                result = pipeline.add_curve(result, folder)
+            report = _report(result, folder)
+            if as_json:
+                answer(summary(result, folder))
+                return
+            tell(screen, result)
+            made = ["values.csv", "run.db", "run.json", *(["curve.json"] if curve else [])]
+            written = ", ".join(str(folder / name) for name in made)
+            screen.print(f"Written: {written}", soft_wrap=True)
+            screen.print(report, soft_wrap=True)
+
+
+@app.command()
+def plan(
+    data: Data,
+    target: Target,
+    validation: Validation = None,
+    validation_fraction: Fraction = 0.3,
+    model: Model = "mlp",
+    task: Task = "auto",
+    metric: Metric = None,
+    groups: Groups = None,
+    id: Id = None,
+    drop: Drop = None,
+    text: Text = None,
+    notion: Notion = "banzhaf",
+    estimator: How = "auto",
+    budget: Budget = 5000,
+    repeats: Repeats = None,
+    keep: Keep = "auto",
+    jobs: Jobs = -1,
+    device: Device = "auto",
+    seed: Seed = 0,
+    encoding: Encoding = "utf-8",
+    separator: Separator = None,
+    decimal: Decimal = ".",
+    pilot: Annotated[
+        int,
+        typer.Option(
+            help="Evaluations to learn from, ten times more if it is quick; nothing is written."
+        ),
+    ] = 100,
+    epsilon: Annotated[
+        float | None,
+        typer.Option(help="Largest error in the paper's guarantee; the values' spread by default."),
+    ] = None,
+    delta: Annotated[
+        float, typer.Option(help="Of the paper's guarantee: how often it may fail.")
+    ] = 0.05,
+    std_error: Annotated[
+        float | None,
+        typer.Option(help="Wanted standard error; a fifth of the values' spread by default."),
+    ] = None,
+    stability: Annotated[
+        float, typer.Option(help="Wanted rank correlation between two runs.")
+    ] = 0.9,
+    as_json: AsJson = False,
+) -> None:
+    """Before paying: a pilot on this data, then evaluations, time, disk and memory for
+    each goal.
+    """
+    with one_sentence(), only_json(as_json) as answer:
+        from databanzhaf.pipeline import make_plan, prepare
+
+        job = prepare(_settings(locals()))
+        made = make_plan(
+            job, pilot=pilot, epsilon=epsilon, delta=delta, std_error=std_error, stability=stability
+        )
+        if as_json:
+            answer(asdict(made))
+            return
+        screen = Screen()
+        memory = (
+            ""
+            if made.memory_bytes is None
+            else f" Memory: {in_bytes(made.memory_bytes)}, whatever the number of evaluations."
+        )
+        screen.print(
+            f"Pilot of {made.pilot:,} evaluations for {made.players:,} {job.who}: "
+            f"{1 / made.seconds_per_evaluation:,.0f} a second"
+            + (
+                f", standard error {made.std_error:.4f}, true values spread by about "
+                f"{made.signal:.4f}"
+                if made.signal > 0
+                else ""
+            )
+            + f".{memory}"
+        )
+        rows = [
+            [
+                each.goal,
+                "?" if each.evaluations is None else f"{each.evaluations:,}",
+                duration(each.seconds),
+                in_bytes(each.disk_bytes),
+                decimals(each.std_error, 4),
+                decimals(each.stability, 2),
+            ]
+            for each in made.options
+        ]
+        show_table(screen, ["goal", "evaluations", "time", "disk", "std. error", "stability"], rows)
+        for note in made.notes:
+            screen.print(note)
+
+
+@app.command()
+def estimate(
+    ledger: Annotated[
+        Path, typer.Argument(help="run.db of a `databanzhaf value` run.", show_default=False)
+    ],
+    notion: Notion = "banzhaf",
+    metric: Metric = None,
+    model: Annotated[
+        str | None,
+        typer.Option(help="The model of the run again, if it is your own and --metric is given."),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="CSV file; values-NOTION[-METRIC].csv beside the ledger by default."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Another notion or metric from the same run; nothing is trained."""
+    with one_sentence(), only_json(as_json) as answer:
+        from databanzhaf import pipeline
+
+        result = pipeline.reread(ledger, notion=notion, metric=metric, model=model)
+        folder = ledger if ledger.is_dir() else ledger.parent
+        parts = re.findall(r"[\w.]+", result.estimate.notion.name)
+        name = "-".join(["values", *parts, *([metric] if metric else [])])
+        path, settings = out or folder / f"{name}.csv", result.job.settings
+        inputs: list[Path | str | None] = [
+            folder / "run.db",
+            folder / "run.json",
+            settings.data,
+            settings.validation,
+        ]
+        pipeline.check_not_input(path, inputs)
+        pipeline.write_table(path, result.table)
+        if as_json:
+            answer({**summary(result, folder), "values": str(path)})
+        else:
+            screen = Screen()
+            tell(screen, result)
+            screen.print(f"Written: {path}", soft_wrap=True)
+
+
+@app.command()
+def report(
+    ledger: Annotated[
+        Path,
+        typer.Argument(
+            help="run.db of a `databanzhaf value` run, or its folder.", show_default=False
+        ),
+    ],
+) -> None:
+    """Write report.html beside a run's ledger; nothing is trained."""
+    with one_sentence():
+        from databanzhaf import pipeline
+        from databanzhaf.report import write_report
+
+        result = pipeline.reread(ledger, as_recorded=True)
+        path = write_report(result, ledger if ledger.is_dir() else ledger.parent)
+        Screen().print(f"Written: {path}", soft_wrap=True)
+
+
+for command in (margin, example, doctor, reproduce):
+    app.command()(command)
+
+
+def _report(result: Result, folder: Path) -> str:
+    """Write the report if its chart library is there; a sentence about it."""
+    from databanzhaf.report import write_report
+
+    try:
+        path = write_report(result, folder)
+    except BackendUnavailable:
+        command = f"databanzhaf report {folder / 'run.db'}"
+        return f"For a report to look at in a browser: {to_install('report')}, then {command}"
+    return f"Open {path} in a browser: values, suspects and how far to trust them."
+
+
+def _settings(given: dict[str, Any]) -> Settings:
+    from databanzhaf.pipeline import Settings
+
+    known = {each.name: given[each.name] for each in fields(Settings) if each.name in given}
+    paths = {name: known[name] and str(known[name]) for name in ("data", "validation")}
+    lists = {name: tuple(given[name] or ()) for name in ("drop", "text")}
+    return Settings.parse({**known, **paths, **lists})
+
+
+def run() -> None:
+    """What the command `databanzhaf` runs."""
+    patient_streams()
+    app(prog_name="databanzhaf")

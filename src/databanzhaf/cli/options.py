@@ -1,0 +1,96 @@
+"""The options of the commands that read a table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Data = Annotated[
+    Path,
+    typer.Argument(help="Training table: .csv, .tsv, .parquet or .npz (X, y).", show_default=False),
+]
+Target = Annotated[str, typer.Option(help="Column to predict (y in an .npz).", show_default=False)]
+Validation = Annotated[
+    Path | None,
+    typer.Option(
+        help="Table of validation rows; without it a part of the training table is held out."
+    ),
+]
+Fraction = Annotated[
+    float,
+    typer.Option(help="Share of each class held out for validation, without --validation."),
+]
+Model = Annotated[
+    str,
+    typer.Option(help="mlp, logistic, linear, forest, boosting, knn, or package.module:factory."),
+]
+Task = Annotated[str, typer.Option(help="auto, classification or regression.")]
+Metric = Annotated[
+    str | None,
+    typer.Option(
+        help="probability, accuracy, f1, log_loss, auc, r2, mse, mae or a scikit-learn scorer."
+    ),
+]
+Groups = Annotated[
+    str | None, typer.Option(help="Column of suppliers, sites, ...: value them instead of rows.")
+]
+Id = Annotated[str | None, typer.Option("--id", help="Column that names the rows.")]
+Drop = Annotated[
+    list[str] | None, typer.Option(help="Column that is not a feature; may be repeated.")
+]
+Text = Annotated[
+    list[str] | None,
+    typer.Option(help="Column of codes, read as written and not as numbers; may be repeated."),
+]
+Notion = Annotated[
+    str, typer.Option(help="banzhaf, shapley, beta:16,1, loo, least-core or weighted-banzhaf:0.3.")
+]
+How = Annotated[
+    str,
+    typer.Option(
+        help="auto, reuse, permutation (one run serves all notions), marginal, exact, ..."
+    ),
+]
+Budget = Annotated[
+    int, typer.Option(help="Coalitions to train on; a larger one continues the run.")
+]
+Repeats = Annotated[
+    int | None,
+    typer.Option(
+        help="Trainings of each coalition; by default 1, or up to 64 where every coalition is "
+        "evaluated."
+    ),
+]
+Until = Annotated[
+    str | None,
+    typer.Option(
+        help="Stop early: stable, stable:0.95, precise:0.01, minutes:10. Comma-separate several; "
+        "the "
+        "first one met stops the run."
+    ),
+]
+Flag = Annotated[
+    str, typer.Option(help="How suspects are flagged: fdr:0.05, lowest:0.1, below:0 or cluster.")
+]
+Keep = Annotated[
+    str,
+    typer.Option(
+        help="What to keep of each model: predictions (the metric can change later), scores, or "
+        "auto "
+        "(predictions if they are small)."
+    ),
+]
+Jobs = Annotated[
+    int,
+    typer.Option(help="Processes or threads; -1 is one for each core. Values do not depend on it."),
+]
+Device = Annotated[str, typer.Option(help="auto, cpu or cuda.")]
+Seed = Annotated[
+    int, typer.Option(help="Determines the rows held out, every coalition and every training.")
+]
+Encoding = Annotated[str, typer.Option(help="Encoding of text files.")]
+Decimal = Annotated[str, typer.Option(help="Decimal mark of a text file's numbers.")]
+Separator = Annotated[str | None, typer.Option(help="Separator of the columns of a text file.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of words.")]

@@ -1,0 +1,182 @@
+"""What a person, or a program, reads of a result."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from databanzhaf.cli.streams import printable
+
+if TYPE_CHECKING:
+    from databanzhaf.pipeline import Job, Result
+
+# Fewer evaluations than this are too few for reliable values.
+FEW = 200
+
+
+class Screen:
+    """The terminal, by rich; what the data say never commands it."""
+
+    def __init__(self, *, quiet: bool = False) -> None:
+        from rich.console import Console
+
+        self._console = Console(highlight=False, markup=False, quiet=quiet)
+
+    def print(self, thing: Any, *, soft_wrap: bool = False) -> None:
+        shown = printable(thing) if isinstance(thing, str) else thing
+        self._console.print(shown, soft_wrap=soft_wrap)
+
+
+def introduce(screen: Screen, job: Job) -> None:
+    kind = "classification" if job.classifies else "regression"
+    screen.print(
+        f"{job.dataset.n_players:,} {job.who} to value, {len(job.dataset.y_val):,} validation "
+        f"rows; {kind} of `{job.settings.target}` by {job.settings.model}, scored by {job.metric}."
+    )
+    if job.metric == "probability":
+        screen.print("A model's score is the mean probability that it gives to the true class.")
+    if job.settings.validation is None:
+        counted = " Rows count from 0." if job.who == "rows" else ""
+        screen.print(
+            "The validation rows are held out of the table and get no value; another --seed holds "
+            f"out other rows.{counted}"
+        )
+    for note in job.notes:
+        screen.print(f"Note: {note}")
+
+
+def summary(result: Result, folder: Path) -> dict[str, Any]:
+    """The result for a program."""
+    job, estimate, table = result.job, result.estimate, result.table.sort_values("rank")
+    name = "row" if job.who == "rows" else "group"
+    return {
+        "notion": estimate.notion.name,
+        "estimator": estimate.estimator.name,
+        "metric": job.metric,
+        "players": job.dataset.n_players,
+        "evaluations": estimate.n_evaluations,
+        "suspects": table.loc[table["flag"] == "suspect", name].tolist(),
+        "lowest": table.head(10).drop(columns="flag").to_dict(orient="records"),
+        "values": str(folder / "values.csv"),
+        "ledger": str(folder / "run.db"),
+        "notes": list(job.notes),
+    }
+
+
+def tell(screen: Screen, result: Result) -> None:
+    """The lowest values, what to think of them, and who is flagged."""
+    _show_lowest(screen, result)
+    for sentence in (*_doubts(result), _verdict(result)):
+        screen.print(sentence)
+
+
+def _show_lowest(screen: Screen, result: Result) -> None:
+    job, estimate, table = result.job, result.estimate, result.table.sort_values("rank")
+    names = [name for name in ("row", "id", "group", "rows") if name in table.columns]
+    shown, digits, rows = table.head(10), estimate.digits(), []
+    for position, line in zip(shown.index, shown.to_dict(orient="records"), strict=True):
+        label = [str(job.labels[position])] if job.who == "rows" else []
+        low, high = line["ci_low"], line["ci_high"]
+        interval = "unknown" if low != low else f"{low:+.{digits}f} to {high:+.{digits}f}"
+        number = f"{line['value']:+.{digits}f}"
+        rows.append([*(str(line[name]) for name in names), *label, number, interval, line["flag"]])
+    target = [job.settings.target] if job.who == "rows" else []
+    n, count = len(table), f"{estimate.n_evaluations:,} evaluations"
+    which = f"The {len(rows)} lowest of {n:,}" if len(rows) < n else f"All {n}"
+    title = f"{which} {estimate.notion.name} values, from {count}"
+    show_table(screen, [*names, *target, "value", "95% interval", "flag"], rows, title)
+
+
+def _doubts(result: Result) -> list[str]:
+    """Why not to rely on the values yet."""
+    from databanzhaf.report.content import unsteady
+
+    estimate, doubts = result.estimate, []
+    if np.isinf(estimate.std_errors).any():
+        doubts.append(
+            "Infinite interval: too few evaluations include this "
+            f"{result.job.who.removesuffix('s')}. "
+            "Raise --budget; nothing is trained twice."
+        )
+    elif estimate.estimator.name != "exact" and estimate.n_evaluations < FEW:
+        doubts.append(
+            f"{estimate.n_evaluations} evaluations are too few for reliable values. Raise --budget "
+            "to some thousands; nothing is trained twice."
+        )
+    if result.kept > estimate.n_evaluations:
+        doubts.append(
+            f"The ledger holds {result.kept:,} evaluations; these values use "
+            f"{estimate.n_evaluations:,}, as --budget and --repeats ask."
+        )
+    return (
+        doubts + unsteady(result.trust, result.job.who) + result.job.continued(result.evaluations)
+    )
+
+
+def _verdict(result: Result) -> str:
+    from databanzhaf.report.content import REASONS
+
+    job, suspects, n = result.job, result.suspects, len(result.table)
+    who, flag = job.who, job.settings.flag
+    if suspects is None:
+        return (
+            f"No {who} are flagged: this run has no standard errors. Read the lowest values first, "
+            "or flag with --flag lowest:0.1."
+        )
+    if not len(suspects):
+        one = who.removesuffix("s")
+        return f"No {one} is flagged by {flag}; the lowest values may still be worth a look."
+    verb, them = ("is", "it") if len(suspects) == 1 else ("are", "them")
+    rule = f"flagged by {flag}"
+    if flag.beyond_chance:
+        rule = (
+            "below zero beyond chance, judged by these validation rows: models trained with "
+            f"{them} tend to score worse"
+        )
+    count = f"{len(suspects):,} of {n:,} {who}"
+    return f"{count} {verb} {rule}. Begin with the lowest. {REASONS[who]}"
+
+
+def show_table(
+    screen: Screen, header: list[str], rows: list[list[Any]], title: str | None = None
+) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    def cell(thing: Any) -> Text:
+        return Text(printable(str(thing).replace("\n", "\\n").replace("\t", "\\t")))
+
+    table = Table(title=None if title is None else cell(title), title_justify="left")
+    for number, name in enumerate(header):
+        table.add_column(cell(name), justify="left" if number == 0 else "right")
+    for row in rows:
+        table.add_row(*map(cell, row))
+    screen.print(table)
+
+
+def decimals(number: float | None, digits: int) -> str:
+    return "?" if number is None else f"{number:.{digits}f}"
+
+
+def as_power(log10: float) -> str:
+    return f"{10**log10:.4g}" if abs(log10) < 15 else f"10^{log10:,.1f}"
+
+
+def duration(seconds: float | None) -> str:
+    if seconds is None:
+        return "?"
+    for size, unit in ((86400, "days"), (3600, "h"), (60, "min")):
+        if seconds >= 1.5 * size:
+            return f"{seconds / size:,.1f} {unit}"
+    return f"{seconds:,.1f} s"
+
+
+def in_bytes(number: float | None) -> str:
+    if number is None:
+        return "?"
+    for power, unit in ((30, "GiB"), (20, "MiB"), (10, "KiB")):
+        if number >= 2**power:
+            return f"{number / 2**power:,.1f} {unit}"
+    return f"{number:,.0f} bytes"

@@ -1,0 +1,141 @@
+"""Would another run rank alike, and how much of what was seen is noise?
+
+Everything here reads evaluations again by the estimator and the notion that an estimate holds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from databanzhaf.designs import Coin, Exhaustive
+from databanzhaf.evaluations import Evaluations
+from databanzhaf.notions import LeastCore
+from databanzhaf.protocols import Estimator, Notion
+from databanzhaf.ranking import spearman
+
+if TYPE_CHECKING:
+    from databanzhaf.estimate import Estimate
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """How a run stands: its estimate, and its rank stability, the rank correlation that another
+    run of this size would have with it.
+
+    The stability comes from two halves of the run; NaN where it is unknown.
+    """
+
+    estimate: Estimate
+    stability: float
+
+
+@dataclass(frozen=True)
+class Trust:
+    """Three numbers, None where they are unknown: see `split_half`, `noise_share`,
+    `linear_share`.
+    """
+
+    split_half: float | None
+    noise_share: float | None
+    linear_share: float | None
+
+    @property
+    def stability(self) -> float | None:
+        """The rank correlation that another run of this size would have with this one."""
+        return None if self.split_half is None else whole(self.split_half)
+
+
+def examine(evaluations: Evaluations, estimate: Estimate) -> Trust:
+    """All three for one run."""
+    agreement = split_half(evaluations, estimate.notion, estimate.estimator)
+    numbers = (agreement, noise_share(evaluations), linear_share(evaluations, estimate))
+    return Trust(*(number if np.isfinite(number) else None for number in numbers))
+
+
+def checkpoint(evaluations: Evaluations, notion: Notion, estimator: Estimator) -> Checkpoint:
+    """How a run stands after some of its evaluations."""
+    agreement = split_half(evaluations, notion, estimator)
+    return Checkpoint(estimator(evaluations, notion), whole(agreement))
+
+
+def history(evaluations: Evaluations, estimate: Estimate) -> list[Checkpoint]:
+    """The checkpoints of a run; an exact run has one."""
+    parts = (evaluations.before(mark) for mark in evaluations.marks())
+    return [checkpoint(part, estimate.notion, estimate.estimator) for part in parts if len(part)]
+
+
+def split_half(evaluations: Evaluations, notion: Notion, estimator: Estimator) -> float:
+    """Spearman between the values from every other sample (coalition, pair, permutation) and those
+    from the rest.
+
+    Two runs of half the budget would agree about so well. Where every coalition is evaluated
+    (exact, leave-one-out) the halves are repeats: 1 without training noise, NaN with a single
+    repeat. NaN also where there are fewer than four samples, where all values are equal, and for
+    the least core.
+    """
+    design = evaluations.design
+    if isinstance(notion, LeastCore):  # its halves would lack the coalitions that it stands on
+        return float("nan")
+    if design.size is not None:
+        if not evaluations.stochastic:
+            return 1.0
+        runs = estimator(evaluations, notion).values_by_repeat
+        halves = (runs[part::2].mean(axis=0) for part in (0, 1))
+        return spearman(*halves) if len(runs) > 1 else float("nan")
+    sample = evaluations.indices // design.unit
+    if len(np.unique(sample)) < 4:
+        return float("nan")
+    parts = (evaluations.only(sample % 2 == parity) for parity in (0, 1))
+    return spearman(*(estimator(part, notion).values for part in parts))
+
+
+def whole(half: float) -> float:
+    """The agreement of two whole runs, from that of two halves: 2r / (1 + r), by Spearman and
+    Brown.
+    """
+    return 2 * half / (1 + half) if half > 0 else half
+
+
+def noise_share(evaluations: Evaluations) -> float:
+    r"""Share of the variance of U that is training noise: :math:`\overline{s_S^2} /
+    (\mathrm{var}(U) + \overline{s_S^2} (1 - 1/k))`.
+
+    Here s_S² is the variance between the k repeats of one coalition, and U their mean, which k has
+    made quieter. 0 without noise, NaN with a single repeat of a noisy game.
+    """
+    if not evaluations.stochastic:
+        return 0.0
+    k = evaluations.n_repeats
+    if k < 2 or len(evaluations.indices) < 2:
+        return float("nan")
+    noise = float(evaluations.utilities.var(axis=1, ddof=1).mean())
+    total = float(evaluations.utility.var(ddof=1)) + noise * (1 - 1 / k)
+    return noise / total if total > 0 else 0.0
+
+
+def linear_share(evaluations: Evaluations, estimate: Estimate) -> float:
+    r"""R² of the best additive game, in which each player is worth its value whoever else is there.
+
+    For fair-coin coalitions, or all of them, and Banzhaf values it is
+    :math:`\sum_i (\hat\phi_i^2 - \mathrm{se}_i^2) / (4\, \mathrm{var}(U))`: values are the
+    coefficients of the best linear fit, a fair coin has variance 1/4, and squared errors would
+    count as signal. Low: players depend on each other, or U is mostly noise. NaN for other designs
+    and notions.
+    """
+    design = evaluations.design
+    fair = isinstance(design, Exhaustive) or (isinstance(design, Coin) and design.p == 0.5)
+    if not fair or estimate.notion.name != "banzhaf" or not np.isfinite(estimate.std_errors).all():
+        return float("nan")
+    total = (
+        float(evaluations.utility.var(ddof=0 if isinstance(design, Exhaustive) else 1))
+        if len(evaluations.indices) > 1
+        else 0.0
+    )
+    if total <= 0:
+        return float("nan")
+    return float(
+        np.clip(np.sum(estimate.values**2 - estimate.std_errors**2) / (4 * total), 0.0, 1.0)
+    )

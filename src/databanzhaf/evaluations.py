@@ -1,0 +1,178 @@
+"""The frozen values between games and estimators: one batch, and all evaluations of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from databanzhaf.errors import EvaluationFailed, InvalidInput
+from databanzhaf.protocols import BoolArray, Design, FloatArray, IntArray, Labels
+
+# Cells of a block of coalitions: 4 million bools are 32 MiB once they are float64.
+BLOCK_CELLS = 1 << 22
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Which position of a batch failed first, and why."""
+
+    position: int
+    reason: str
+    cause: BaseException | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Utilities (m,), NaN where nothing was evaluated; seconds (m,); packed outcomes if they are
+    kept.
+    """
+
+    utilities: FloatArray
+    seconds: FloatArray
+    outcomes: list[bytes | None] | None = None
+    failure: Failure | None = None
+
+    def check(self, indices: IntArray, repeats: IntArray, coalitions: BoolArray) -> None:
+        """Raise what failed, with its place."""
+        if self.failure is not None:
+            at = self.failure.position
+            where = int(indices[at]), int(repeats[at]), coalitions[at]
+            raise EvaluationFailed(self.failure.reason, *where) from self.failure.cause
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluations:
+    """Utilities of a design's coalitions. Coalitions are not stored: the design makes them again.
+
+    Attributes
+    ----------
+    design : Design
+        Which coalition an index stands for.
+    indices : int64 array (m,)
+        Increasing.
+    utilities : float64 array (m, k)
+        One column per repeat.
+    stochastic : bool
+        Whether the game's utilities carry training noise.
+    players : sequence or None
+        The user's own names of the players.
+    """
+
+    design: Design
+    indices: IntArray
+    utilities: FloatArray
+    stochastic: bool = True
+    players: Labels | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "indices", np.asarray(self.indices, dtype=np.int64))
+        object.__setattr__(self, "utilities", np.asarray(self.utilities, dtype=np.float64))
+        if self.utilities.ndim != 2 or self.indices.shape != self.utilities.shape[:1]:
+            raise InvalidInput(
+                "`indices` must have shape (m,) and `utilities` (m, repeats)",
+                got=f"{self.indices.shape} and {self.utilities.shape}",
+                remedy="Reshape one repeat with utilities[:, None].",
+            )
+        if not np.isfinite(self.utilities).all():
+            raise InvalidInput(
+                "`utilities` must be finite",
+                got="NaN or infinity",
+                remedy="Leave those evaluations out.",
+            )
+        if (np.diff(self.indices) <= 0).any():
+            raise InvalidInput(
+                "`indices` must increase",
+                got="repeated or unsorted ones",
+                remedy="Sort them with np.unique.",
+            )
+        end = self.design.size
+        if len(self.indices) and (
+            self.indices[0] < 0 or (end is not None and self.indices[-1] >= end)
+        ):
+            raise InvalidInput(
+                f"`indices` must lie from 0 to {end or 'any number'}",
+                got=f"{self.indices[0]}..{self.indices[-1]}",
+                remedy="Check the design.",
+            )
+
+    def __len__(self) -> int:
+        """Coalitions."""
+        return len(self.indices)
+
+    @property
+    def n_players(self) -> int:
+        return self.design.n_players
+
+    @property
+    def n_repeats(self) -> int:
+        return int(self.utilities.shape[1])
+
+    @property
+    def n_evaluations(self) -> int:
+        """Trainings: coalitions times repeats."""
+        return self.utilities.size
+
+    @property
+    def utility(self) -> FloatArray:
+        """U(S) averaged over the repeats, float64 (m,)."""
+        mean: FloatArray = self.utilities.mean(axis=1)
+        return mean
+
+    def scale(self) -> float:
+        """How far the utilities lie apart."""
+        return float(np.ptp(self.utility)) if len(self.indices) else 0.0
+
+    def noise_variance(self) -> FloatArray:
+        """Variance of each averaged utility due to training noise, (m,): zeros for a game without
+        noise, NaN if unknown.
+        """
+        if not self.stochastic:
+            return np.zeros(len(self.indices))
+        if self.n_repeats < 2:
+            return np.full(len(self.indices), np.nan)
+        spread: FloatArray = self.utilities.var(axis=1, ddof=1)
+        return spread / self.n_repeats
+
+    def blocks(self) -> Iterator[tuple[slice, BoolArray]]:
+        """Slices of the evaluations with their coalitions, never more than a few MiB at a time."""
+        step = max(1, BLOCK_CELLS // self.n_players)
+        for low in range(0, len(self.indices), step):
+            rows = slice(low, low + step)
+            yield rows, self.design.coalitions(self.indices[rows])
+
+    def before(self, index: int) -> Evaluations:
+        """The evaluations whose index is below `index`."""
+        return self.only(self.indices < index)
+
+    def only(self, which: BoolArray) -> Evaluations:
+        """Some of the evaluations, bool (m,)."""
+        return Evaluations(
+            self.design, self.indices[which], self.utilities[which], self.stochastic, self.players
+        )
+
+    def marks(self) -> list[int]:
+        """The checkpoints up to here; see `checkpoint_marks`."""
+        return checkpoint_marks(self.design, int(self.indices[-1]) + 1) if len(self.indices) else []
+
+
+def checkpoint_marks(design: Design, total: int) -> list[int]:
+    """Where to ask whether it is enough: 100 coalitions, then a quarter more each time, in whole
+    units; then the end.
+    """
+    if design.size is not None:
+        return [total]
+    marks, mark = [], 100.0
+    while mark < total:
+        marks.append(-(-int(mark) // design.unit) * design.unit)
+        mark *= 1.25
+    return sorted({mark for mark in marks if mark < total} | {total})
+
+
+def complete_rows(
+    design: Design, utilities: FloatArray, stochastic: bool, players: Labels | None
+) -> Evaluations:
+    """The coalitions that have all their repeats."""
+    complete = np.flatnonzero(~np.isnan(utilities).any(axis=1)).astype(np.int64)
+    return Evaluations(design, complete, utilities[complete], stochastic, players)

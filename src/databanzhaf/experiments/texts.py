@@ -1,0 +1,18 @@
+"""Long texts of the pages, from a file beside this module."""
+
+from __future__ import annotations
+
+import tomllib
+from functools import cache
+from importlib.resources import files
+
+
+@cache
+def _texts() -> dict[str, str]:
+    content = files("databanzhaf.experiments").joinpath("texts.toml").read_text(encoding="utf-8")
+    return {name: text.replace("\n", " ") for name, text in tomllib.loads(content).items()}
+
+
+def text(name: str, **parts: object) -> str:
+    """One text with its parts filled in."""
+    return _texts()[name].format(**parts)

@@ -1,0 +1,143 @@
+"""What one trained model answers on the validation rows, as scikit-learn's scorers want it."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.utils.metaestimators import available_if
+
+_FIELDS = ("predict", "predict_proba", "decision_function")
+
+
+def _has(response: str) -> Callable[[Any], bool]:
+    return lambda self: response in self._responses
+
+
+class Answers(BaseEstimator):  # type: ignore[misc]
+    """Stands in for a fitted model: it only knows the validation rows.
+
+    `responses` maps "predict", "predict_proba" and "decision_function" to arrays, or to functions
+    that compute them when they are first asked for. Probabilities have one column for each class of
+    the dataset.
+    """
+
+    def __init__(self, responses: dict[str, Any]) -> None:
+        self._responses = responses
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def _answer(self, response: str) -> Any:
+        if callable(self._responses[response]):
+            self._responses[response] = self._responses[response]()
+        return self._responses[response]
+
+    def predict(self, X: Any) -> Any:
+        return self._answer("predict")
+
+    @available_if(_has("predict_proba"))  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> Any:
+        return self._answer("predict_proba")
+
+    @available_if(_has("decision_function"))  # type: ignore[untyped-decorator]
+    def decision_function(self, X: Any) -> Any:
+        return self._answer("decision_function")
+
+    def pack(self) -> bytes:
+        """All answers as bytes: the arrays of `_FIELDS` in turn, an empty one where there
+        is none.
+        """
+        file = io.BytesIO()
+        for name in _FIELDS:
+            array = self._answer(name) if name in self._responses else np.empty(0)
+            np.save(file, self._encode(array) if name == "predict" else array, allow_pickle=False)
+        return file.getvalue()
+
+    def _encode(self, predictions: Any) -> Any:
+        return predictions
+
+
+class ClassifierAnswers(ClassifierMixin, Answers):  # type: ignore[misc]
+    def __init__(self, responses: dict[str, Any], classes: Any) -> None:
+        super().__init__(responses)
+        self.classes_ = classes
+
+    def _encode(self, predictions: Any) -> Any:
+        return np.searchsorted(self.classes_, predictions).astype(np.int32)
+
+
+class RegressorAnswers(RegressorMixin, Answers):  # type: ignore[misc]
+    pass
+
+
+def unpack(outcome: bytes, classes: Any) -> Answers:
+    """The answers that `pack` packed; `classes` is None for a regressor."""
+    file = io.BytesIO(outcome)
+    arrays = {name: np.load(file, allow_pickle=False) for name in _FIELDS}
+    responses = {name: array for name, array in arrays.items() if array.size}
+    if classes is None:
+        return RegressorAnswers(responses)
+    responses["predict"] = classes[responses["predict"]]
+    return ClassifierAnswers(responses, classes)
+
+
+def constant_class(
+    label: Any, classes: Any, n_rows: int, responses: tuple[str, ...]
+) -> ClassifierAnswers:
+    """The model that always says `label`, with certainty."""
+    one_hot = np.zeros((n_rows, len(classes)))
+    one_hot[:, np.searchsorted(classes, label)] = 1.0
+    decision = 2 * one_hot - 1
+    made = {
+        "predict": np.full(n_rows, label, dtype=classes.dtype),
+        "predict_proba": one_hot,
+        "decision_function": decision[:, 1] if len(classes) == 2 else decision,
+    }
+    return ClassifierAnswers({name: made[name] for name in responses}, classes)
+
+
+def fitted_classifier(
+    model: Any,
+    classes: Any,
+    X_val: Callable[[], Any],
+    responses: tuple[str, ...],
+    labels: Any = None,
+) -> ClassifierAnswers:
+    """A fitted model's answers, its columns laid out for all classes of the dataset. `X_val` makes
+    the rows that it may change.
+
+    `labels` are those that the model knows as 0, 1, ...; by default it knows them by their names.
+    """
+    columns = np.searchsorted(classes, model.classes_ if labels is None else labels)
+
+    def predictions() -> Any:
+        predicted = np.asarray(model.predict(X_val()))
+        return predicted if labels is None else labels[predicted]
+
+    def probabilities() -> Any:
+        found = np.asarray(model.predict_proba(X_val()), dtype=np.float64)
+        if found.shape[1] == len(
+            classes
+        ):  # a network has an output for every class, also for those that it did not see
+            return found
+        out = np.zeros((len(found), len(classes)))
+        out[:, columns] = found
+        return out
+
+    def decisions() -> Any:
+        decision = np.asarray(model.decision_function(X_val()), dtype=np.float64)
+        if len(columns) == len(classes):
+            return decision
+        if decision.ndim == 1:
+            decision = np.column_stack([-decision, decision])
+        # A class that the coalition lacks ranks below all others.
+        out = np.repeat(decision.min(axis=1, keepdims=True) - 1, len(classes), axis=1)
+        out[:, columns] = decision
+        return out
+
+    made = {"predict": predictions, "predict_proba": probabilities, "decision_function": decisions}
+    return ClassifierAnswers({name: made[name] for name in responses}, classes)

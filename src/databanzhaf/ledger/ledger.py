@@ -1,0 +1,369 @@
+"""The durable store of evaluations: a SQLite file, or memory.
+
+Tables
+------
+facts(name, value)
+    What the run is: game, design, library version, ... as JSON, and a checksum of them all.
+evaluations(idx, rep, utility, seconds, checksum)
+    One row per training.
+outcomes(idx, rep, outcome, checksum)
+    The packed predictions, with ``keep="outcomes"``.
+total(count, checksum)
+    How many evaluations there are, and the sum of their checksums: rows that are lost are noticed
+    too.
+
+Each batch is one transaction in write-ahead mode, so that kill -9 loses at most the batch in
+flight. A run holds a lock beside the file (``run.db.lock``), which the system frees when the
+process ends, however it ends: a second run on the same file is refused, while readers may look at
+any time. The file is made when a run is bound to it, and never removed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+
+from databanzhaf._version import __version__
+from databanzhaf.errors import InvalidInput, LedgerFailed, LedgerMismatch, short
+from databanzhaf.ledger import checksums
+from databanzhaf.ledger.names import plain_names, read_index
+from databanzhaf.ledger.rows import Rows
+from databanzhaf.ledger.storage import Storage
+from databanzhaf.protocols import FloatArray, IntArray, Labels
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS evaluations (
+    idx INTEGER, rep INTEGER, utility REAL NOT NULL, seconds REAL NOT NULL,
+    checksum INTEGER NOT NULL, PRIMARY KEY (idx, rep)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS outcomes (
+    idx INTEGER, rep INTEGER, outcome BLOB NOT NULL,
+    checksum INTEGER NOT NULL, PRIMARY KEY (idx, rep)
+);
+CREATE TABLE IF NOT EXISTS total (
+    name TEXT PRIMARY KEY, count INTEGER NOT NULL, checksum INTEGER NOT NULL
+) WITHOUT ROWID;
+"""
+_APPLICATION_ID = 0x44425A46  # "DBZF"
+_FORMAT = 2
+_WITHOUT_CHECKSUMS = 1  # the format of databanzhaf 0.1
+
+
+class Ledger:
+    """Every evaluation of one run.
+
+    Parameters
+    ----------
+    path : str or Path, optional
+        The file; without it the ledger lives in memory.
+    keep : "utilities" or "outcomes", optional
+        "outcomes" also keeps each model's predictions, so that another metric needs no training. By
+        default what the file keeps already; "utilities" for a new one.
+    """
+
+    def __init__(self, path: str | Path | None = None, *, keep: str | None = None) -> None:
+        if keep not in (None, "utilities", "outcomes"):
+            raise InvalidInput(
+                '`keep` must be "utilities" or "outcomes"',
+                got=short(keep),
+                remedy="Outcomes let you change the metric later.",
+            )
+        self._asked_keep = keep
+        self._storage = Storage(path)
+        self.path = self._storage.path
+        try:
+            self._check()
+        except BaseException:
+            self._storage.close()
+            raise
+
+    def _check(self) -> None:
+        facts: dict[str, str] = {}
+        with self._storage.transaction("DEFERRED") as connection:
+            [(tables,)] = connection.execute("SELECT count(*) FROM sqlite_master")
+            [(identity,)] = connection.execute("PRAGMA application_id")
+            [(self._format,)] = connection.execute("PRAGMA user_version")
+            if tables and identity == _APPLICATION_ID and self._format == _FORMAT:
+                facts = dict(connection.execute("SELECT name, value FROM facts").fetchall())
+        if not tables and not identity:
+            self._format = _FORMAT
+            return
+        if identity != _APPLICATION_ID:
+            raise LedgerFailed(
+                f"`{self.path}` is a SQLite file, but not a ledger", remedy="Give another path."
+            )
+        if self._format not in (_FORMAT, _WITHOUT_CHECKSUMS):
+            raise LedgerFailed(
+                f"`{self.path}` has ledger format {self._format}; this version reads up to "
+                f"{_FORMAT}",
+                remedy="Upgrade databanzhaf.",
+            )
+        if self._format == _WITHOUT_CHECKSUMS and self._has_checksums():
+            raise self._storage.damaged("its format is not that of its tables")
+        if self._format == _FORMAT and not _whole(facts):
+            raise self._storage.damaged("the description of its run does not match its checksum")
+        if not self.is_new and self._asked_keep not in (None, self.keep):
+            raise LedgerMismatch(
+                f"the ledger `{self.path}` keeps {self.keep}, but keep={self._asked_keep!r} was "
+                "asked for",
+                remedy="Leave `keep` out, or give another path.",
+            )
+
+    def _has_checksums(self) -> bool:
+        with self._storage.translated():
+            columns = self._storage.connection.execute("PRAGMA table_info(evaluations)").fetchall()
+        return any(column[1] == "checksum" for column in columns)
+
+    @property
+    def _rows(self) -> Rows:
+        version = str(self._fact("version"))
+        if self._format == _WITHOUT_CHECKSUMS:
+            return Rows(self._storage, None, version)
+        with self._storage.translated():
+            facts = self._storage.connection.execute("SELECT name, value FROM facts").fetchall()
+        return Rows(self._storage, checksums.run_key(dict(facts)), version)
+
+    def _fact(self, name: str) -> Any:
+        with self._storage.translated():
+            if not self._storage.connection.execute(
+                "SELECT count(*) FROM sqlite_master"
+            ).fetchone()[0]:
+                return None
+            row = self._storage.connection.execute(
+                "SELECT value FROM facts WHERE name = ?", (name,)
+            ).fetchone()
+        try:
+            return None if row is None else json.loads(row[0])
+        except json.JSONDecodeError as error:
+            raise self._storage.damaged(f"its fact {name!r} cannot be read") from error
+
+    def _described(self, name: str) -> dict[str, Any]:
+        found = self._fact(name)
+        if found is None:
+            return {}
+        if not isinstance(found, dict):
+            raise self._storage.damaged(f"its fact {name!r} cannot be read")
+        return found
+
+    @property
+    def is_new(self) -> bool:
+        """Whether it holds no evaluation yet. Then it belongs to no run, and the next may
+        bind it.
+        """
+        if self._fact("design") is None:
+            return True
+        total = (
+            "(SELECT max(count) FROM total WHERE name = 'evaluations')"
+            if self._format == _FORMAT
+            else "0"
+        )
+        with self._storage.translated():  # one statement, since a run may be writing
+            [(some, written)] = self._storage.connection.execute(
+                f"SELECT EXISTS (SELECT 1 FROM evaluations), {total}"
+            )
+        if written and not some:
+            raise self._storage.damaged(f"its {written} evaluations are gone")
+        return not some
+
+    @property
+    def keep(self) -> str:
+        stored = self._fact("keep")
+        return str(self._asked_keep or stored or "utilities") if self.is_new else str(stored)
+
+    @property
+    def game(self) -> dict[str, str]:
+        """The fingerprint of the game."""
+        return self._described("game")
+
+    @property
+    def design(self) -> dict[str, Any]:
+        """The description of the design."""
+        return self._described("design")
+
+    @property
+    def stochastic(self) -> bool:
+        return bool(self._fact("stochastic"))
+
+    @property
+    def players(self) -> Labels | None:
+        """The user's own names of the players, a pandas index as one."""
+        names: Labels | dict[str, Any] | None = self._fact("players")
+        return read_index(names) if isinstance(names, dict) else names
+
+    @property
+    def library_version(self) -> str:
+        """The version that began the run."""
+        return str(self._fact("version"))
+
+    def bind(
+        self,
+        game: dict[str, str],
+        design: dict[str, Any],
+        *,
+        seed: int,
+        stochastic: bool,
+        players: Labels | None = None,
+    ) -> None:
+        """Begin a run, or make sure that the run in this ledger is this one; `LedgerMismatch` shows
+        both sides.
+        """
+        if self._storage.claim():
+            self._check()
+        asked = {"game": game, "design": design, "seed": seed}
+        if self.is_new:
+            names = None if players is None else plain_names(players)
+            known = {
+                **asked,
+                "stochastic": stochastic,
+                "players": names,
+                "keep": self.keep,
+                "version": __version__,
+            }
+            facts = {name: json.dumps(value) for name, value in known.items()}
+            with self._storage.transaction() as connection:
+                for table in (
+                    "facts",
+                    "evaluations",
+                    "outcomes",
+                    "total",
+                ):  # empty ones, perhaps of an older format
+                    connection.execute(f"DROP TABLE IF EXISTS {table}")
+                for statement in _SCHEMA.strip().split(";\n"):
+                    connection.execute(statement)
+                connection.executemany(
+                    "INSERT INTO facts VALUES (?, ?)",
+                    [*facts.items(), ("checksum", checksums.of_facts(facts))],
+                )
+                connection.execute(
+                    "INSERT INTO total VALUES ('evaluations', 0, 0), ('outcomes', 0, 0)"
+                )
+                connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
+                connection.execute(f"PRAGMA user_version = {_FORMAT}")
+            self._format = _FORMAT
+            return
+        found = {"game": self.game, "design": self.design, "seed": self._fact("seed")}
+        if found != asked:
+            raise self._mismatch(found, asked)
+
+    def _mismatch(self, found: dict[str, Any], asked: dict[str, Any]) -> LedgerMismatch:
+        old = {**found["design"], **found["game"], "seed": found["seed"]}
+        new = {**asked["design"], **asked["game"], "seed": asked["seed"]}
+        different = [name for name in dict.fromkeys([*old, *new]) if old.get(name) != new.get(name)]
+        remedy = "Give another path for this run, or repeat the call that wrote the ledger."
+        if self.keep == "outcomes" and different == ["metric"]:
+            remedy = (
+                "It keeps outcomes, so no training is needed: "
+                "databanzhaf.estimate(ledger, notion, game=...)."
+            )
+        where = "in memory" if self.path is None else f"`{self.path}`"
+        return LedgerMismatch(
+            f"the ledger {where} belongs to another run",
+            remedy=remedy,
+            differences=tuple(
+                f"{name}: the ledger has {_short(old.get(name))}, this call has "
+                f"{_short(new.get(name))}"
+                for name in different
+            ),
+        )
+
+    def append(
+        self,
+        indices: IntArray,
+        repeats: IntArray,
+        utilities: FloatArray,
+        seconds: FloatArray,
+        outcomes: list[bytes | None] | None = None,
+    ) -> None:
+        """Add evaluations in one transaction."""
+        if not self._storage.in_place:
+            raise LedgerFailed(
+                f"`{self.path}` was deleted or replaced while a run was writing to it, and its "
+                "evaluations are gone",
+                remedy=f"Remove `{self.path}-wal` and `{self.path}-shm` if they are left, then "
+                "restore "
+                "a copy or run again.",
+            )
+        with self._storage.transaction():
+            self._rows.append_evaluations(indices, repeats, utilities, seconds)
+            if outcomes is not None:
+                self._rows.append_outcomes(indices, repeats, outcomes)
+
+    def utilities(self, score: Callable[[bytes], float] | None = None) -> FloatArray:
+        """All utilities, (largest index + 1, largest repeat + 1) with NaN for what is missing.
+
+        With `score` they are computed again from the outcomes kept.
+        """
+        if self.is_new:
+            return np.empty((0, 0))
+        if score is not None and self.keep != "outcomes":
+            raise LedgerMismatch(
+                "another metric needs the outcomes, and this ledger keeps utilities only",
+                remedy='Begin a run with ledger=Ledger(path, keep="outcomes").',
+            )
+        with self._storage.transaction("DEFERRED"):  # one snapshot, though a run may be writing
+            indices, repeats, utilities, _ = self._rows.evaluations()
+            out = np.full((indices.max() + 1, repeats.max() + 1), np.nan)
+            if score is None:
+                out[indices, repeats] = utilities
+            else:
+                self._rows.score_outcomes(score, out)
+                if np.isnan(out[indices, repeats]).any():
+                    raise self._storage.damaged("some of its evaluations have no outcome")
+        return out
+
+    def count(self) -> int:
+        """Evaluations so far."""
+        if self.is_new:
+            return 0
+        with self._storage.translated():
+            [(count,)] = self._storage.connection.execute("SELECT count(*) FROM evaluations")
+        return int(count)
+
+    def seconds(self) -> float:
+        """Training time recorded so far."""
+        if self.is_new:
+            return 0.0
+        with self._storage.transaction("DEFERRED"):
+            return float(self._rows.evaluations()[3].sum())
+
+    def close(self) -> None:
+        """Close the file; what was appended is on disk already."""
+        self._storage.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        where = "in memory" if self.path is None else repr(str(self.path))
+        return (
+            f"Ledger({where}, keeps "
+            f"{self.keep}{'' if self.is_new else f', {self.count():,} evaluations'})"
+        )
+
+
+def _whole(facts: dict[Any, Any]) -> bool:
+    """Whether all facts are texts that match their checksum."""
+    plain = {type(part) for item in facts.items() for part in item} == {str}
+    checksum = facts.pop("checksum", None)
+    return plain and checksum == checksums.of_facts(facts)
+
+
+def _short(value: Any) -> str:
+    text = (
+        "nothing" if value is None else json.dumps(value) if not isinstance(value, str) else value
+    )
+    return text if len(text) <= 120 else f"{text[:117]}..."

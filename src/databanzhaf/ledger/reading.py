@@ -1,0 +1,90 @@
+"""A ledger → evaluations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from databanzhaf import designs
+from databanzhaf.errors import InvalidInput, LedgerMismatch, check_path, short
+from databanzhaf.evaluations import Evaluations, complete_rows
+from databanzhaf.ledger.ledger import Ledger
+from databanzhaf.protocols import Game, TwoStepGame
+
+
+def read_evaluations(
+    source: str | Path | Ledger | Evaluations, game: Game | None = None
+) -> Evaluations:
+    """All evaluations of a ledger that have their repeats; with `game`, scored again by its
+    metric.
+    """
+    if isinstance(source, Evaluations):
+        return source
+    if isinstance(source, Ledger):
+        return _read(source, game)
+    if not isinstance(source, (str, Path)):
+        raise InvalidInput(
+            "`source` must be a ledger's path, a Ledger or Evaluations",
+            got=short(source),
+            remedy="Pass what db.value(..., ledger=...) wrote.",
+        )
+    check_path(source)
+    if not Path(source).is_file():
+        raise InvalidInput(
+            f"there is no ledger at `{source}`",
+            remedy="Give the path that was passed as ledger=... to databanzhaf.value.",
+        )
+    with Ledger(source) as ledger:
+        return _read(ledger, game)
+
+
+def _read(ledger: Ledger, game: Game | None) -> Evaluations:
+    """All evaluations of a ledger that have their repeats; with `game`, scored again by
+    its metric.
+    """
+    if ledger.is_new:
+        raise InvalidInput(
+            f"{ledger!r} holds no evaluations yet",
+            remedy="Pass it as ledger=... to databanzhaf.value first.",
+        )
+    utilities = ledger.utilities(None if game is None else _rescoring(ledger, game))
+    # If a run stopped among its repeats, read as many repeats as use the most evaluations.
+    complete = np.cumsum(np.isnan(utilities), axis=1) == 0
+    repeats = 1 + int(np.argmax(complete.sum(axis=0) * np.arange(1, utilities.shape[1] + 1)))
+    return complete_rows(
+        designs.restore(ledger.design), utilities[:, :repeats], ledger.stochastic, ledger.players
+    )
+
+
+def _rescoring(ledger: Ledger, game: Game) -> Callable[[bytes], float] | None:
+    """How the game scores the outcomes that the ledger kept; None if the ledger's own utilities are
+    those.
+    """
+    found, asked = ledger.game, game.fingerprint()
+    if found == asked:
+        return None
+    different = [
+        name
+        for name in dict.fromkeys([*found, *asked])
+        if name != "metric" and found.get(name) != asked.get(name)
+    ]
+    if different or not isinstance(game, TwoStepGame):
+        raise LedgerMismatch(
+            "`game` may differ from the ledger's in its metric alone; it differs in "
+            f"{', '.join(different) or 'kind'}",
+            remedy="Pass the game that made the run, with another `metric`.",
+        )
+    two_step = game
+
+    def score(outcome: bytes) -> float:
+        utility = two_step.score(outcome)
+        if not np.isfinite(utility):
+            raise InvalidInput(
+                f"the metric {asked.get('metric')} is {utility} for an outcome in the ledger",
+                remedy="Choose another metric.",
+            )
+        return utility
+
+    return score

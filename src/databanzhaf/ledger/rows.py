@@ -1,0 +1,155 @@
+"""The evaluations and outcomes in a ledger's file, every one as it was written."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from databanzhaf.errors import DatabanzhafError, DatabanzhafWarning
+from databanzhaf.ledger import checksums
+from databanzhaf.ledger.storage import Storage
+from databanzhaf.protocols import FloatArray, IntArray, KeyArray
+
+# More evaluations than a run may have: an index beyond is damage.
+_MOST = 10**9
+
+
+class Rows:
+    """The tables of one file; `run` is what the checksums of its rows have in common, None where
+    they have none (0.1).
+    """
+
+    def __init__(self, storage: Storage, run: KeyArray | None, version: str) -> None:
+        self._storage, self._run, self._version = storage, run, version
+
+    def total(self, table: str) -> tuple[int, int]:
+        """How many rows were appended, and the sum of their checksums."""
+        with self._storage.translated():
+            rows = self._storage.connection.execute(
+                "SELECT count, checksum FROM total WHERE name = ?", (table,)
+            ).fetchall()
+        if len(rows) != 1 or {type(number) for number in rows[0]} != {int}:
+            raise self._storage.damaged(f"the count of its {table} cannot be read")
+        return rows[0]  # type: ignore[no-any-return]
+
+    def append_evaluations(
+        self, indices: IntArray, repeats: IntArray, utilities: FloatArray, seconds: FloatArray
+    ) -> None:
+        numbers = utilities + 0.0, seconds + 0.0
+        marks = None
+        if self._run is not None:
+            marks = checksums.of_evaluations(self._run, indices, repeats, *numbers)
+        columns = [indices.tolist(), repeats.tolist(), *(part.tolist() for part in numbers)]
+        self._append("evaluations", columns, marks)
+
+    def append_outcomes(
+        self, indices: IntArray, repeats: IntArray, outcomes: list[bytes | None]
+    ) -> None:
+        packed, marks = [outcome or b"" for outcome in outcomes], None
+        if self._run is not None:
+            marks = checksums.of_outcomes(self._run, indices, repeats, packed)
+        self._append("outcomes", [indices.tolist(), repeats.tolist(), packed], marks)
+
+    def _append(self, table: str, columns: list[Any], marks: IntArray | None) -> None:
+        connection = self._storage.connection
+        parts = columns if marks is None else [*columns, marks.tolist()]
+        places = ", ".join("?" * len(parts))
+        connection.executemany(f"INSERT INTO {table} VALUES ({places})", zip(*parts, strict=True))
+        if marks is not None:
+            count, before = self.total(table)
+            now = count + len(marks), checksums.total(before, marks), table
+            connection.execute("UPDATE total SET count = ?, checksum = ? WHERE name = ?", now)
+
+    def evaluations(self) -> tuple[IntArray, IntArray, FloatArray, FloatArray]:
+        """All evaluations: index, repeat, utility, seconds."""
+        parts = [
+            (indices, repeats, np.array(utility), np.array(seconds))
+            for indices, repeats, utility, seconds in self._read(
+                "evaluations", "utility, seconds", (float, float), checksums.of_evaluations
+            )
+        ]
+        if self._run is None:
+            warnings.warn(
+                f"the ledger `{self._storage.path}` was written by databanzhaf {self._version}, "
+                "which kept no checksums: damage to its numbers would not be noticed.",
+                DatabanzhafWarning,
+                stacklevel=3,
+            )
+        if not parts:
+            return (np.empty(0, np.int64),) * 2 + (np.empty(0),) * 2
+        indices, repeats, utilities, seconds = (
+            np.concatenate(part) for part in zip(*parts, strict=True)
+        )
+        return indices, repeats, utilities, seconds
+
+    def score_outcomes(self, score: Callable[[bytes], float], out: FloatArray) -> None:
+        """The score of each outcome at its place in `out`; nothing is scored unless all
+        are whole.
+        """
+        chunks = list(self._read("outcomes", "outcome", (bytes,), checksums.of_outcomes))
+        for indices, repeats, outcomes in chunks:
+            if indices.max() >= len(out) or repeats.max() >= out.shape[1]:
+                raise self._storage.damaged("it has outcomes of evaluations that it does not hold")
+            for index, repeat, outcome in zip(indices, repeats, outcomes, strict=True):
+                out[index, repeat] = self._scored(score, outcome)
+
+    def _scored(self, score: Callable[[bytes], float], outcome: bytes) -> float:
+        if self._run is not None:
+            return score(outcome)
+        try:
+            return score(outcome)
+        except (ValueError, EOFError, OSError, SyntaxError) as error:
+            if isinstance(error, DatabanzhafError):
+                raise
+            raise self._storage.damaged(f"an outcome cannot be read ({error})") from error
+
+    def _read(
+        self, table: str, columns: str, kinds: tuple[type, ...], checksum: Callable[..., IntArray]
+    ) -> Iterator[tuple[Any, ...]]:
+        """The rows of a table, some tens of thousands at a time: places as arrays, then the
+        columns.
+
+        Every row is checked against its checksum, and all of them against the total.
+        """
+        wrong, marked, count = 0, 0, 0
+        for indices, repeats, values, marks in self._chunks(table, columns, kinds):
+            if marks is not None and self._run is not None:
+                parts = [np.array(part) for part in values] if kinds[0] is float else values
+                expected = checksum(self._run, indices, repeats, *parts)
+                wrong += int(np.count_nonzero(marks != expected))
+                marked = checksums.total(marked, marks)
+            count += len(indices)
+            yield (indices, repeats, *values)
+        if wrong:
+            raise self._storage.damaged(
+                f"{wrong:,} of its {count:,} {table} do not match their checksums"
+            )
+        if self._run is not None and self.total(table) != (count, marked):
+            written = self.total(table)[0]
+            held = f"{written:,} {table} were written, and it holds {count:,}"
+            other = f"its {table} are not those that were written"
+            raise self._storage.damaged(held if written != count else other)
+
+    def _chunks(
+        self, table: str, columns: str, kinds: tuple[type, ...]
+    ) -> Iterator[tuple[Any, ...]]:
+        """(indices, repeats, columns, checksums or None) of some tens of thousands of rows."""
+        checked = self._run is not None
+        mark = ", checksum" if checked else ""
+        rows = self._storage.connection.execute(f"SELECT idx, rep, {columns}{mark} FROM {table}")
+        while chunk := rows.fetchmany(65536):
+            parts = list(zip(*chunk, strict=True))
+            kinds_here = (int, int, *kinds, *([int] if checked else []))
+            right = all(
+                set(map(type, part)) == {kind} for part, kind in zip(parts, kinds_here, strict=True)
+            )
+            if not right or min(*parts[0], *parts[1]) < 0:
+                raise self._storage.damaged(f"some of its {table} hold what cannot be")
+            if (max(parts[0]) + 1) * (max(parts[1]) + 1) > _MOST:
+                raise self._storage.damaged(f"some of its {table} lie beyond what a run can have")
+            marks = np.array(parts.pop(), dtype=np.int64) if checked else None
+            indices, repeats = (np.array(part, dtype=np.int64) for part in parts[:2])
+            yield indices, repeats, parts[2:], marks

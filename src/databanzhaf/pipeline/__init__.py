@@ -1,0 +1,24 @@
+"""The main job: settings → prepare → run → one Result."""
+
+from databanzhaf.pipeline.outputs import check_not_input, write_table
+from databanzhaf.pipeline.plan import make_plan
+from databanzhaf.pipeline.preparing import Job, prepare
+from databanzhaf.pipeline.record import Record
+from databanzhaf.pipeline.result import Result
+from databanzhaf.pipeline.running import add_curve, reread, run
+from databanzhaf.pipeline.settings import Flag, Settings
+
+__all__ = [
+    "Flag",
+    "Job",
+    "Record",
+    "Result",
+    "Settings",
+    "add_curve",
+    "check_not_input",
+    "make_plan",
+    "prepare",
+    "reread",
+    "run",
+    "write_table",
+]

@@ -1,0 +1,270 @@
+"""Before paying: how many evaluations a wanted precision takes, by theory and by a pilot on the
+user's own data.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+from databanzhaf import chance, theory
+from databanzhaf.designs import describe
+from databanzhaf.errors import EvaluationFailed, InvalidInput, check_between, check_count
+from databanzhaf.estimate import Estimate
+from databanzhaf.evaluators import play
+from databanzhaf.notions import Banzhaf, LeastCore
+from databanzhaf.pipeline.preparing import Job
+from databanzhaf.pipeline.running import open_ledger
+from databanzhaf.protocols import BoolArray, Design, IntArray
+from databanzhaf.run import design_of, value
+
+# Metrics whose values lie in [0, 1], as the paper's guarantee assumes.
+_BOUNDED = (
+    "probability",
+    "accuracy",
+    "balanced_accuracy",
+    "f1",
+    "precision",
+    "recall",
+    "jaccard",
+    "roc_auc",
+    "average_precision",
+)
+
+
+# A pilot that cannot tell is made ten times longer, if that takes no longer than this.
+CHEAP_SECONDS = 10.0
+
+
+@dataclass(frozen=True)
+class Option:
+    """A goal and what it costs. `evaluations` is None where the pilot cannot tell."""
+
+    goal: str
+    evaluations: int | None
+    seconds: float | None
+    disk_bytes: float | None
+    std_error: float | None
+    stability: float | None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What the pilot saw, and the options."""
+
+    players: int
+    pilot: int
+    seconds_per_evaluation: float
+    std_error: float
+    signal: float
+    memory_bytes: int | None
+    options: tuple[Option, ...]
+    notes: tuple[str, ...]
+
+
+def make_plan(
+    job: Job,
+    *,
+    pilot: int = 100,
+    epsilon: float | None = None,
+    delta: float = 0.05,
+    std_error: float | None = None,
+    stability: float = 0.9,
+) -> Plan:
+    r"""Run a pilot and predict.
+
+    The pilot of m₀ evaluations has a median standard error s₀, which falls as the root of the
+    evaluations: s(m) = s₀ √(m₀ / m). Its values vary by the truth and by that error, so the truth
+    varies by τ² = σ² - s₀², with σ from the median absolute deviation of the values: ranks are
+    decided among the many in the middle, not by a few extremes. Two independent runs of m
+    evaluations then correlate at about ρ = τ² / (τ² + s(m)²), and their ranks at (6 / π) arcsin(ρ /
+    2): the rank stability. Where τ² is less than two standard errors of σ² (2.33 σ² / √n, for the
+    normal law) the pilot cannot tell.
+    """
+    check_count("pilot", pilot, 10)
+    if epsilon is not None:
+        check_between("epsilon", epsilon, 0, np.inf, "Try 0.1.")
+    check_between("delta", delta, 0, 1, "Try 0.05.")
+    if std_error is not None:
+        check_between("std_error", std_error, 0, np.inf, "Try 0.005.")
+    check_between("stability", stability, 0, 1, "Try 0.9.")
+    notion, n = job.settings.notion, job.dataset.n_players
+    design = design_of(notion, n, job.settings.budget, job.settings.seed, job.settings.estimator)
+    everyone = np.ones((1, n), dtype=np.bool_)
+    job.game.utility(everyone, np.zeros(1, np.uint64))  # compiles, imports
+    if design.size is None:
+        units = max(2, -(-pilot // design.unit)) * design.unit
+        m0, seconds, size, found = _pilot(job, units)
+        error, signal = _spread(found)
+        if not signal and np.isfinite(error) and 10 * m0 * seconds < CHEAP_SECONDS:
+            m0, seconds, size, found = _pilot(job, 10 * units)
+            error, signal = _spread(found)
+    else:
+        m0, seconds, size = _timed(job, design, min(pilot, design.size))
+        error, signal = float("nan"), 0.0
+
+    def option(goal: str, m: int | None) -> Option:
+        if m is None:
+            return Option(goal, None, None, None, None, None)
+        s = error * np.sqrt(m0 / m)
+        agreement = (
+            6 / np.pi * np.arcsin(signal**2 / (signal**2 + s**2) / 2) if signal > 0 else None
+        )
+        return Option(goal, m, m * seconds, m * size, s if np.isfinite(s) else None, agreement)
+
+    notes, options = [], []
+    if design.size is not None:
+        options.append(
+            option(
+                f"all {design.size:,} coalitions, {job.repeats} times", design.size * job.repeats
+            )
+        )
+    else:
+        wanted_error = std_error or signal / 5
+        if wanted_error > 0 and np.isfinite(error):
+            options.append(
+                option(f"std. error {wanted_error:.2g}", _whole(m0 * (error / wanted_error) ** 2))
+            )
+        goal = f"rank stability {stability:g}"
+        rho = 2 * np.sin(np.pi * stability / 6)
+        wanted = (
+            _whole(m0 * (error / signal) ** 2 * rho / (1 - rho))
+            if signal > 0 and np.isfinite(error)
+            else None
+        )
+        options.append(option(goal, wanted))
+        if wanted is None:
+            notes.append(
+                f"{m0:,} evaluations cannot tell the values from noise, and so not predict a "
+                f"ranking. Try --pilot {10 * m0}."
+            )
+        options.append(option("your --budget", job.settings.budget * job.repeats))
+        if isinstance(notion, Banzhaf) and job.metric.startswith(_BOUNDED):
+            epsilon = epsilon or signal or 0.1
+            goal = f"proof: error below {epsilon:.2g} at {1 - delta:.0%}"
+            options.append(option(goal, _whole(theory.samples_needed(n, epsilon, delta))))
+            notes.append(
+                "The last line is what the paper's proof asks for whatever the data; it is far "
+                "more than yours needs."
+            )
+        else:
+            notes.append(
+                "The paper's guarantee is for Banzhaf values of a metric between 0 and 1; it says "
+                "nothing here."
+            )
+    if isinstance(notion, LeastCore):
+        notes.append("The least core has no standard errors; only time can be predicted.")
+    return Plan(n, m0, seconds, error, signal, _peak_memory(), tuple(options), tuple(notes))
+
+
+def _pilot(job: Job, budget: int) -> tuple[int, float, float, Estimate]:
+    """Evaluations; seconds and bytes on disk for each; and what they say."""
+    settings = job.settings
+    how = {
+        "estimator": settings.estimator,
+        "repeats": job.repeats,
+        "seed": settings.seed,
+        "evaluator": job.evaluator,
+    }
+    with _on_disk(job, budget) as (path, written):
+        start = time.perf_counter()
+        with open_ledger(path, job) as ledger:
+            found = value(job.game, settings.notion, budget=budget, ledger=ledger, **how)  # type: ignore[arg-type]
+        seconds = time.perf_counter() - start
+        return (
+            found.n_evaluations,
+            seconds / found.n_evaluations,
+            written() / found.n_evaluations,
+            found,
+        )
+
+
+def _timed(job: Job, design: Design, count: int) -> tuple[int, float, float]:
+    """Evaluations spread evenly over a design's coalitions; seconds and bytes on disk for each."""
+    indices = np.unique(np.linspace(0, (design.size or 1) - 1, count).astype(np.int64))
+    m = len(indices)
+    keys, repeats = chance.keys(job.settings.seed, chance.TRAINING, indices), np.zeros(m, np.int64)
+
+    def coalitions(positions: IntArray) -> BoolArray:
+        return design.coalitions(indices[positions])
+
+    with _on_disk(job, job.settings.budget) as (path, written):
+        with open_ledger(path, job) as ledger:
+            keep, start = ledger.keep == "outcomes", time.perf_counter()
+            how = (job.game, job.evaluator, coalitions, keys, indices, repeats)
+            try:
+                batch = play(*how, keep_outcomes=keep)
+            except EvaluationFailed as error:
+                raise InvalidInput(
+                    f"the model fails on this data ({error.reason})",
+                    remedy="Fix it, or choose another --model.",
+                ) from error
+            ledger.append(indices, repeats, batch.utilities, batch.seconds, batch.outcomes)
+            seconds = time.perf_counter() - start
+        return m, seconds / m, written() / m
+
+
+@contextmanager
+def _on_disk(job: Job, budget: int) -> Iterator[tuple[Path, Callable[[], int]]]:
+    """A ledger as the run would have, in a temporary folder, and a function that says by how many
+    bytes it has grown.
+    """
+    settings = job.settings
+    design = design_of(
+        settings.notion, job.dataset.n_players, budget, settings.seed, settings.estimator
+    )
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "run.db"
+        with open_ledger(path, job) as ledger:
+            ledger.bind(
+                job.game.fingerprint(),
+                describe(design),
+                seed=settings.seed,
+                stochastic=job.game.stochastic,
+                players=job.game.players,
+            )
+        before = path.stat().st_size
+        yield path, lambda: path.stat().st_size - before
+
+
+def _spread(found: Estimate) -> tuple[float, float]:
+    """(median standard error, spread of the true values as far as the pilot can tell)."""
+    known = np.isfinite(found.std_errors)
+    if not known.any():
+        return float("nan"), 0.0
+    error = float(np.median(found.std_errors[known]))
+    deviation = 1.4826 * float(np.median(np.abs(found.values - np.median(found.values))))
+    clear = 2 * 2.33 * deviation**2 / np.sqrt(len(found.values))
+    return error, float(
+        np.sqrt(deviation**2 - error**2)
+    ) if deviation**2 - error**2 > clear else 0.0
+
+
+def _whole(m: float) -> int:
+    if m > 1e15:
+        raise InvalidInput(
+            "the goal would take more than 1e15 evaluations", remedy="Ask for less precision."
+        )
+    return int(np.ceil(m))
+
+
+def _peak_memory() -> int | None:
+    """Peak memory of this process and its largest worker, bytes; None where the system does not
+    tell.
+    """
+    try:
+        import resource
+    except ImportError:  # Windows
+        return None
+    unit = 1 if sys.platform == "darwin" else 1024
+    return unit * sum(
+        resource.getrusage(who).ru_maxrss
+        for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    )

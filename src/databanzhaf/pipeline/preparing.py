@@ -1,0 +1,170 @@
+"""A table in a file made ready to be valued."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from databanzhaf.data import Dataset
+from databanzhaf.errors import InvalidInput
+from databanzhaf.evaluations import Evaluations
+from databanzhaf.models import is_classification
+from databanzhaf.pipeline import columns, notes
+from databanzhaf.pipeline.rows import Model, make_ready
+from databanzhaf.pipeline.settings import Settings
+from databanzhaf.protocols import Evaluator, Game, IntArray
+from databanzhaf.run import design_of, repeats_that_pay
+from databanzhaf.tables import file_digest
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """A table made ready: the game, and where its players stand in the user's file."""
+
+    settings: Settings
+    game: Game
+    dataset: Dataset
+    evaluator: Evaluator
+    rows: IntArray
+    ids: Any
+    labels: Any
+    group_sizes: dict[Any, int] | None
+    classifies: bool
+    table: pd.DataFrame
+    digests: dict[str, str]
+    notes: tuple[str, ...] = field(default=())
+
+    @cached_property
+    def metric(self) -> str:
+        return self.game.fingerprint().get("metric", "unknown")
+
+    @property
+    def who(self) -> str:
+        """What the players are: rows or groups."""
+        return "rows" if self.group_sizes is None else "groups"
+
+    @cached_property
+    def repeats(self) -> int:
+        """As asked, else those that a new run would take."""
+        settings = self.settings
+        if settings.repeats is not None:
+            return settings.repeats
+        n, budget = self.dataset.n_players, settings.budget
+        design = design_of(settings.notion, n, budget, settings.seed, settings.estimator)
+        return repeats_that_pay(design, self.game.stochastic, budget)
+
+    def continued(self, evaluations: Evaluations) -> list[str]:
+        """A note if the run continues with random coalitions where a new one would list all."""
+        settings = self.settings
+        if settings.estimator != "auto" or settings.until or evaluations.design.size is not None:
+            return []
+        n = self.dataset.n_players
+        fresh = design_of(settings.notion, n, settings.budget, settings.seed)
+        if fresh.size is None:
+            return []
+        return [
+            "This run continues with random coalitions, as it began. A new --out would take all "
+            f"{fresh.size:,} of them."
+        ]
+
+
+def prepare(settings: Settings, fingerprint: dict[str, str] | None = None) -> Job:
+    """Read and check everything; writes nothing. With the fingerprint of a game that was played no
+    model is made.
+    """
+    settings.check()
+    digests = {path: file_digest(path) for path in (settings.data, settings.validation) if path}
+    table, texts = columns.read_training(settings)
+    columns.check_names(table, settings)
+    target = columns.target(table, settings.target, settings.data)
+    classifies = _classifies(target, settings)
+    ids = columns.ids(table, settings)
+    groups = None if settings.groups is None else columns.groups(table, settings.groups)
+    special = {settings.target, settings.groups, settings.id}
+    left_out = [name for name in table.columns if name in {*special, *settings.drop}]
+    model = Model(settings.model, settings.metric, settings.jobs, settings.device, fingerprint)
+    ready = make_ready(
+        table.drop(columns=left_out),
+        target,
+        model,
+        classifies=classifies,
+        validation=_validation(settings, texts, target, classifies, left_out),
+        fraction=settings.validation_fraction,
+        seed=settings.seed,
+        groups=groups,
+    )
+    rows = np.flatnonzero(~ready.held_out).astype(np.int64)
+    named = ids if groups is None else ready.dataset.players
+    noted = [
+        *ready.notes,
+        *notes.codes(table, {*left_out} - {settings.target}),
+        *notes.unvalued(settings.groups, groups, rows),
+        *notes.shared(ready.dataset),
+        *notes.formulas(named),
+    ]
+    return Job(
+        settings,
+        ready.game,
+        ready.dataset,
+        ready.evaluator,
+        rows,
+        None if ids is None else ids.to_numpy()[rows],
+        target[rows],
+        None if groups is None else _sizes(groups[rows]),
+        classifies,
+        table.iloc[rows],
+        digests,
+        tuple(noted),
+    )
+
+
+def _classifies(target: Any, settings: Settings) -> bool:
+    asked = settings.task == "classification"
+    classifies = asked or (settings.task == "auto" and is_classification(target))
+    if not classifies and target.dtype.kind not in "iuf":
+        raise InvalidInput(
+            f"a regression needs numbers in `{settings.target}`",
+            got=str(target[:3].tolist()),
+            remedy="Use --task classification.",
+        )
+    return classifies
+
+
+def _validation(
+    settings: Settings, texts: list[str], target: Any, classifies: bool, left_out: list[str]
+) -> tuple[Any, Any] | None:
+    """The rows of the validation file and their targets; None without one."""
+    if settings.validation is None:
+        return None
+    held = columns.read(settings.validation, settings, texts)
+    if settings.target not in held.columns:
+        raise InvalidInput(
+            f"the validation file `{settings.validation}` must have the target column "
+            f"`{settings.target}`",
+            remedy="Add it.",
+        )
+    y_val = columns.target(held, settings.target, settings.validation)
+    if (target.dtype.kind in "US") != (y_val.dtype.kind in "US"):
+        raise InvalidInput(
+            f"`{settings.target}` must be of one kind in both files",
+            got=f"{target[:2].tolist()} and {y_val[:2].tolist()}",
+            remedy="Write it the same way in both.",
+        )
+    if classifies and (unseen := np.setdiff1d(y_val, target)).size:
+        raise InvalidInput(
+            "the validation file must hold classes of the training file only",
+            got=f"{unseen[:3].tolist()} in `{settings.target}` as well",
+            remedy="Drop those validation rows, or add training rows of that class.",
+        )
+    return held.drop(columns=[name for name in left_out if name in held.columns]), y_val
+
+
+def _sizes(groups: Any) -> dict[Any, int]:
+    names, counts = np.unique(groups, return_counts=True)
+    return dict(zip(names.tolist(), counts.tolist(), strict=True))

@@ -1,0 +1,93 @@
+"""What one main job returns: everything that files, report and terminal show."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from databanzhaf.applications import Curve
+from databanzhaf.diagnostics import Checkpoint, Trust, examine
+from databanzhaf.estimate import Estimate
+from databanzhaf.evaluations import Evaluations
+from databanzhaf.pipeline.preparing import Job
+from databanzhaf.pipeline.record import Record
+from databanzhaf.protocols import IntArray
+from databanzhaf.run import Finished
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """The values of a job, and all that is said about them.
+
+    Attributes
+    ----------
+    table : pandas.DataFrame
+        One line per player: row (or group and rows), id, value, std_error, ci_low, ci_high, rank,
+        flag. This is values.csv.
+    suspects : int64 array, or None
+        Player numbers, lowest value first; None where the rule needs standard errors and there are
+        none.
+    record : Record
+        What run.json says of it.
+    seconds, kept : float, int
+        Training time and number of all evaluations in the ledger, which may hold more than were
+        used.
+    """
+
+    job: Job
+    estimate: Estimate
+    evaluations: Evaluations
+    checkpoints: tuple[Checkpoint, ...]
+    trust: Trust
+    suspects: IntArray | None
+    table: pd.DataFrame
+    record: Record
+    seconds: float
+    kept: int
+    curve: Curve | None = None
+
+
+def make_result(
+    job: Job,
+    finished: Finished,
+    record: Record,
+    seconds: float,
+    kept: int,
+    curve: Curve | None = None,
+) -> Result:
+    """Flag, tabulate and examine, each once."""
+    estimate, evaluations = finished.estimate, finished.evaluations
+    suspects = job.settings.flag.suspects(estimate)
+    return Result(
+        job,
+        estimate,
+        evaluations,
+        finished.checkpoints,
+        examine(evaluations, estimate),
+        suspects,
+        _table(job, estimate, suspects),
+        record,
+        seconds,
+        kept,
+        curve,
+    )
+
+
+def _table(job: Job, estimate: Estimate, suspects: IntArray | None) -> pd.DataFrame:
+    table = estimate.to_frame().reset_index(drop=True).drop(columns="player")
+    if job.group_sizes is None:
+        table.insert(0, "row", job.rows)
+        if job.ids is not None:
+            table.insert(1, "id", job.ids)
+    else:
+        players = list(job.dataset.players or ())
+        table.insert(0, "group", players)
+        table.insert(1, "rows", [job.group_sizes[name] for name in players])
+    flags = np.full(len(table), "", dtype=object)
+    flags[[] if suspects is None else suspects] = "suspect"
+    return table.assign(flag=flags)

@@ -1,0 +1,286 @@
+"""From a job to its result, and from a run's folder back to one."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from databanzhaf import chance
+from databanzhaf.applications import removal_curve
+from databanzhaf.diagnostics import Checkpoint, history
+from databanzhaf.errors import (
+    DatabanzhafError,
+    DatabanzhafWarning,
+    DesignMismatch,
+    EvaluationFailed,
+    InvalidInput,
+    LedgerMismatch,
+    check_path,
+)
+from databanzhaf.evaluations import Evaluations
+from databanzhaf.evaluators import play
+from databanzhaf.games import Learner
+from databanzhaf.ledger import Ledger, read_evaluations
+from databanzhaf.notions import named
+from databanzhaf.pipeline import outputs
+from databanzhaf.pipeline.preparing import Job, prepare
+from databanzhaf.pipeline.record import (
+    Record,
+    earlier_record,
+    make_record,
+    read_record,
+    write_record,
+)
+from databanzhaf.pipeline.recorded import Recorded
+from databanzhaf.pipeline.result import Result, make_result
+from databanzhaf.progress import Watcher
+from databanzhaf.protocols import BoolArray, IntArray
+from databanzhaf.run import Finished, estimate, finish
+
+# A model's predictions are kept, so that the metric can change later, if they need no more disk
+# than this. The budget has no part in it: a run that is continued must equal one that was not.
+LARGEST_KEPT_BYTES = 10 * 2**10
+
+
+def run(job: Job, out: Path, *, watch: Watcher | None = None) -> Result:
+    """Value, with the ledger in `out`; then write values.csv and run.json there."""
+    inputs: list[Path | str | None] = [job.settings.data, job.settings.validation]
+    for name in ("values.csv", "run.db", "run.json", "report.html", "curve.json"):
+        outputs.check_not_input(out / name, inputs)
+    outputs.make_folder(out)
+    started = time.time()
+    # A run that continues has trained the model of all rows before.
+    earlier = earlier_record(out, job)
+    if earlier is not None and set(earlier.files.values()) != set(job.digests.values()):
+        _note_other_table(job.settings.data)
+    with open_ledger(out / "run.db", job) as ledger:
+        before = ledger.seconds()
+        finished = _evaluate(job, out, ledger, watch)
+        trained, kept = ledger.seconds(), ledger.count()
+    scores = (earlier and earlier.scores) or _scores(job)
+    record = make_record(job, finished.estimate, scores)
+    result = make_result(job, finished, record, trained, kept)
+    outputs.write_table(out / "values.csv", result.table)
+    times = {
+        "seconds": round(time.time() - started, 3),
+        "training_seconds": round(trained, 3),
+        "training_seconds_now": round(trained - before, 3),
+    }
+    write_record(job, record, out, status="finished", times=times)
+    return result
+
+
+def _evaluate(job: Job, out: Path, ledger: Ledger, watch: Watcher | None) -> Finished:
+    """The run itself; run.json says how far it came."""
+    settings, begun = job.settings, False
+
+    def watcher(done: int, total: int, checkpoints: Sequence[Checkpoint]) -> None:
+        nonlocal begun
+        if not begun:  # all is checked, and the ledger is this run's
+            write_record(job, make_record(job), out, status="begun")
+            begun = True
+        if watch is not None:
+            watch(done, total, checkpoints)
+
+    try:
+        return finish(
+            job.game,
+            settings.notion,
+            estimator=settings.estimator,
+            budget=settings.budget,
+            repeats=settings.repeats,
+            seed=settings.seed,
+            ledger=ledger,
+            evaluator=job.evaluator,
+            until=None if settings.until is None else settings.until.condition,
+            progress=watcher,
+            checkpoints=True,
+        )
+    except LedgerMismatch as error:
+        remedy = "Give another --out for this run, or repeat the command that wrote it."
+        raise error.with_remedy(remedy) from error
+    except KeyboardInterrupt:
+        if begun:
+            write_record(job, make_record(job), out, status="stopped")
+        raise
+    except DatabanzhafError:
+        with suppress(OSError):  # it is not empty
+            out.rmdir()
+        raise
+
+
+def open_ledger(path: Path, job: Job) -> Ledger:
+    """The run's ledger: an old one as it is, a new one that keeps predictions if they are small."""
+    with Ledger(path) as there:
+        new = there.is_new
+    keep = "outcomes" if keeps_predictions(job) else "utilities"
+    return Ledger(path, keep=keep if new else None)
+
+
+def _scores(job: Job) -> dict[str, float] | None:
+    """The score of one model that is trained with all players, and that of guessing; None if that
+    model fails, which takes nothing from the values.
+    """
+    n = job.dataset.n_players
+
+    def coalitions(positions: IntArray) -> BoolArray:
+        return np.repeat(positions == 0, n).reshape(-1, n)
+
+    nobody = np.zeros(2, np.int64)
+    keys = chance.keys(job.settings.seed, chance.CURVE_TRAINING, nobody)
+    try:
+        batch = play(job.game, job.evaluator, coalitions, keys, np.arange(2), nobody)
+    except EvaluationFailed as error:
+        warnings.warn(
+            f"the model of all rows has no score: {error.reason}", DatabanzhafWarning, stacklevel=2
+        )
+        return None
+    return dict(zip(("all", "none"), batch.utilities.tolist(), strict=True))
+
+
+def add_curve(result: Result, out: Path) -> Result:
+    """Retrain while removing the lowest values first, for the report."""
+    job, values = result.job, result.estimate
+    seed, evaluator = job.settings.seed, job.evaluator
+    curve = removal_curve(job.game, values, repeats=3, seed=seed, evaluator=evaluator)
+    outputs.write_curve(out / "curve.json", curve, values.n_evaluations)
+    return replace(result, curve=curve)
+
+
+def reread(
+    ledger: Path,
+    *,
+    notion: str | None = None,
+    metric: str | None = None,
+    model: str | None = None,
+    as_recorded: bool = False,
+) -> Result:
+    """A run's values, or those of another notion or metric, from its ledger, without a training.
+
+    From all evaluations of the ledger, or from those that values.csv is made of (`as_recorded`; a
+    smaller budget leaves some out). A folder may come from somebody else: code that its run.json
+    names is not run. Another metric needs the model, which `model` names then.
+    """
+    check_path(ledger)
+    ledger = ledger / "run.db" if ledger.is_dir() else ledger
+    if not ledger.is_file():
+        raise InvalidInput(
+            f"there is no ledger `{ledger}`",
+            remedy="Give the run.db that `databanzhaf value` wrote.",
+        )
+    record = read_record(ledger.parent)
+    job = _job_again(record, ledger, notion, metric, model)
+    with Ledger(ledger) as store:
+        if metric is not None and store.keep != "outcomes":
+            raise LedgerMismatch(
+                "another metric needs the models' predictions, and this run kept scores only",
+                remedy="Run it again with --keep predictions and another --out.",
+            )
+        evaluations = read_evaluations(store, job.game if metric else None)
+        seconds, kept = store.seconds(), store.count()
+    if as_recorded:
+        evaluations = _recorded(evaluations, record)
+    try:
+        values = estimate(evaluations, job.settings.notion)
+    except DesignMismatch as error:
+        asked = notion or record.settings.notion.name
+        raise error.with_remedy(
+            f"Run `databanzhaf value` with --notion {asked} and another --out; a run with "
+            "--estimator permutation serves every semivalue."
+        ) from error
+    checkpoints = tuple(history(evaluations, values)) if as_recorded else ()
+    curve = outputs.read_curve(ledger.parent / "curve.json", values.n_evaluations)
+    return make_result(
+        job, Finished(values, evaluations, checkpoints), record, seconds, kept, curve
+    )
+
+
+def _job_again(
+    record: Record, ledger: Path, notion: str | None, metric: str | None, model: str | None
+) -> Job:
+    """The job of a record, for other values; the table must be the one of the run."""
+    settings = record.settings
+    if not Path(settings.data).is_file():
+        raise InvalidInput(
+            f"the values of a run are read together with its table, `{settings.data}`",
+            got="no such file, neither here nor where the run was started",
+            remedy="Put it back, or run the command in the folder that holds it.",
+        )
+    own_code = ":" in settings.model and model is None
+    if own_code and metric is not None:
+        raise InvalidInput(
+            "another metric needs the model of the run, which is code that its run.json names: "
+            f"`{settings.model}`",
+            remedy="If you trust it, name it again by --model.",
+        )
+    asked = replace(
+        settings,
+        notion=settings.notion if notion is None else named(notion),
+        metric=metric or settings.metric,
+        model=model or settings.model,
+    )
+    with Ledger(ledger) as store:
+        game = store.game
+    job = prepare(asked, game if own_code else None)
+    same_table = set(record.files.values()) == set(job.digests.values())
+    if game.get("data") != job.dataset.fingerprint():
+        whose = "run.json" if same_table else f"`{settings.data}`"
+        raise LedgerMismatch(
+            f"{whose} has changed since the run in `{ledger}`",
+            remedy="Restore it, or run `databanzhaf value` again.",
+        )
+    if not same_table:
+        _note_other_table(settings.data)
+    asked_for = {"metric"} if metric else set()
+    now = job.game.fingerprint()
+    other = sorted(name for name in {*game, *now} - asked_for if game.get(name) != now.get(name))
+    if other:
+        warnings.warn(
+            f"the settings in run.json do not match the ledger in {', '.join(other[:6])}: it was "
+            "edited, or the packages have changed. The values are the ledger's.",
+            DatabanzhafWarning,
+            stacklevel=2,
+        )
+    if other and metric is None:
+        job = replace(job, game=Recorded(job.dataset, game))
+    return job
+
+
+def _note_other_table(path: str) -> None:
+    warnings.warn(
+        f"`{path}` is not the file of the run, though its features and labels are the same: ids "
+        "and "
+        "other columns are shown as they are now.",
+        DatabanzhafWarning,
+        stacklevel=3,
+    )
+
+
+def _recorded(evaluations: Evaluations, record: Record) -> Evaluations:
+    """The evaluations that a run last used, by its record; all of them if it did not finish."""
+    if record.evaluations is None or record.repeats is None:
+        return evaluations
+    coalitions = record.evaluations // record.repeats
+    used = evaluations.only(np.arange(len(evaluations)) < coalitions)
+    return replace(used, utilities=used.utilities[:, : record.repeats])
+
+
+def bytes_of_a_prediction(job: Job) -> int:
+    """About what one model's predictions take on disk."""
+    outputs = len(np.unique(job.dataset.y)) if job.classifies else 0
+    # float64 from scikit-learn, float32 from the networks
+    number = 8 if isinstance(job.game, Learner) else 4
+    return len(job.dataset.y_val) * (outputs * number + (4 if job.classifies else 8)) + 400
+
+
+def keeps_predictions(job: Job) -> bool:
+    """Whether a new run keeps the predictions, so that the metric can change later."""
+    asked = job.settings.keep
+    small = bytes_of_a_prediction(job) <= LARGEST_KEPT_BYTES
+    return asked == "predictions" or (asked == "auto" and small)

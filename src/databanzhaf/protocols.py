@@ -1,0 +1,137 @@
+"""Array aliases, and the protocols by which rooms meet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from databanzhaf.estimate import Estimate
+    from databanzhaf.evaluations import Batch, Evaluations
+
+BoolArray: TypeAlias = NDArray[np.bool_]
+FloatArray: TypeAlias = NDArray[np.float64]
+IntArray: TypeAlias = NDArray[np.int64]
+Float32Array: TypeAlias = NDArray[np.float32]
+Int32Array: TypeAlias = NDArray[np.int32]
+KeyArray: TypeAlias = NDArray[np.uint64]
+Labels: TypeAlias = Sequence[Any]
+
+# (coalitions, keys, the positions at which calls of the game begin) → Batch
+EvaluateBatch: TypeAlias = "Callable[[BoolArray, KeyArray, IntArray], Batch]"
+
+
+@runtime_checkable
+class Game(Protocol):
+    """Turns coalitions into utility.
+
+    `call_size` is the number of coalitions one call carries, None for as many as there are. Calls
+    are cut at multiples of it, so that a game whose rounding depends on the batch gives the same
+    bits for every worker count and after a kill. (Where a budget or a checkpoint ends between two
+    multiples, the call there is shorter.) `players` are the user's own names of the players, None
+    for 0..n-1.
+    """
+
+    @property
+    def n_players(self) -> int: ...
+    @property
+    def stochastic(self) -> bool: ...
+    @property
+    def call_size(self) -> int | None: ...
+    @property
+    def players(self) -> Labels | None: ...
+
+    def utility(self, coalitions: BoolArray, keys: KeyArray) -> FloatArray:
+        """U(S) for each row of `coalitions`; row j may use no randomness but that of `keys[j]`."""
+        ...
+
+    def fingerprint(self) -> dict[str, str]:
+        """What decides the utilities: data, model, hyper-parameters, and under "metric"
+        the metric.
+        """
+        ...
+
+
+@runtime_checkable
+class TwoStepGame(Game, Protocol):
+    """A game whose utility is a metric of an outcome that can be kept."""
+
+    def outcomes(self, coalitions: BoolArray, keys: KeyArray) -> list[bytes]:
+        """The outcome of each coalition, packed."""
+        ...
+
+    def score(self, outcome: bytes) -> float:
+        """The utility of one packed outcome."""
+        ...
+
+
+@runtime_checkable
+class Evaluator(Protocol):
+    """Where games run. `session` opens what it needs once and yields a function from a batch to its
+    utilities.
+    """
+
+    @property
+    def workers(self) -> int: ...
+
+    def session(
+        self, game: Game, keep_outcomes: bool = False
+    ) -> AbstractContextManager[EvaluateBatch]: ...
+
+
+@runtime_checkable
+class Design(Protocol):
+    """A rule: index → coalition. A frozen dataclass whose fields are all it needs.
+
+    `size` is the number of indices there are, None without end; `unit` is how many belong together.
+    """
+
+    @property
+    def n_players(self) -> int: ...
+    @property
+    def size(self) -> int | None: ...
+    @property
+    def unit(self) -> int: ...
+
+    def coalitions(self, indices: IntArray) -> BoolArray:
+        """One coalition for each index, bool (m, n)."""
+        ...
+
+
+@runtime_checkable
+class Notion(Protocol):
+    """What a player's value means."""
+
+    @property
+    def name(self) -> str: ...
+
+
+@runtime_checkable
+class Estimator(Protocol):
+    """Evaluations → Estimate. A frozen dataclass that is called with evaluations and a notion.
+
+    `reads` are the kinds of designs whose evaluations it can read.
+    """
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def reads(self) -> tuple[type[Any], ...]: ...
+
+    def gives(self, notion: Notion) -> bool:
+        """Whether it estimates this notion."""
+        ...
+
+    def suits(self, notion: Notion, n_players: int, budget: int) -> int:
+        """How well it suits a new run: "auto" takes the largest; 0 is never taken."""
+        ...
+
+    def design(self, notion: Notion, n_players: int, seed: int) -> Design:
+        """The design whose evaluations identify the notion."""
+        ...
+
+    def __call__(self, evaluations: Evaluations, notion: Notion) -> Estimate: ...

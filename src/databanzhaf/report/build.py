@@ -1,0 +1,169 @@
+"""Result → what a report shows, and its file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from databanzhaf.diagnostics import Checkpoint
+from databanzhaf.files import write_text
+from databanzhaf.pipeline import Job, Record, Result
+from databanzhaf.report.content import Content, Series, Table, cell, describe
+from databanzhaf.report.page import render
+from databanzhaf.report.picture import data_address, is_image
+
+# Pictures of the lowest and of the highest values; more would make the page heavy.
+LOWEST_PICTURES, HIGHEST_PICTURES = 300, 50
+MOST_COLUMNS = 40
+MOST_GROUPS = 40
+# The table has the lowest values only, if there are more: a browser would not open the page.
+MOST_LINES = 5000
+
+
+def write_report(result: Result, folder: Path) -> Path:
+    """Write report.html beside the ledger."""
+    path = folder / "report.html"
+    write_text(path, render(content_of(result)))
+    return path
+
+
+def content_of(result: Result) -> Content:
+    """Everything that the page of a result shows."""
+    job, estimate, suspects = result.job, result.estimate, result.suspects
+    settings, who = job.settings, job.who
+    grouped_by = _grouping(job)
+    groups = None if grouped_by is None else _labels(job.table[grouped_by])
+    low, high = estimate.interval(0.95)
+    plain = job.metric == "probability"
+    metric = "mean probability of the true class" if plain else job.metric
+    rows_have_classes = job.classifies and job.group_sizes is None
+    return Content(
+        title=f"The value of the {who} of {Path(settings.data).name}",
+        subject=f"{estimate.notion.name.capitalize()} values of {len(estimate.values):,} {who} for "
+        f"predicting {settings.target} by {settings.model}, scored by {metric} on "
+        f"{len(job.dataset.y_val):,} validation rows.",
+        who=who,
+        rule=settings.flag,
+        alerts=describe(estimate, suspects, result.trust, who, rule=settings.flag, groups=groups),
+        names=_names(job),
+        values=estimate.values,
+        low=low,
+        high=high,
+        suspects=np.empty(0, np.int64) if suspects is None else suspects,
+        classes=[str(label) for label in job.labels] if rows_have_classes else None,
+        groups=groups,
+        grouped_by=grouped_by,
+        table=_table(result),
+        series=_series(result.checkpoints),
+        trust=result.trust,
+        curve=result.curve,
+        facts=_facts(result),
+        settings=_settings(result.record, job),
+    )
+
+
+def _facts(result: Result) -> dict[str, str]:
+    estimate, suspects, scores = result.estimate, result.suspects, result.record.scores
+    known = np.isfinite(estimate.std_errors).all()
+    facts = {
+        f"{result.job.who} valued": f"{len(estimate.values):,}",
+        "suspects": "unknown" if suspects is None else f"{len(suspects):,}",
+        "evaluations": f"{estimate.n_evaluations:,}",
+        "median standard error": f"{np.median(estimate.std_errors):.2g}" if known else "unknown",
+        "training time": f"{result.seconds:,.1f} s",
+    }
+    if scores is not None:
+        name = f"{result.job.metric} with all rows; with none"
+        facts[name] = f"{scores['all']:.3f}; {scores['none']:.3f}"
+    return facts
+
+
+def _names(job: Job) -> list[str]:
+    if job.group_sizes is not None:
+        return [str(name) for name in job.dataset.players or ()]
+    if job.ids is None:
+        return [f"row {row}" for row in job.rows]
+    return [f"{name} (row {row})" for row, name in zip(job.rows, job.ids, strict=True)]
+
+
+def _grouping(job: Job) -> str | None:
+    """A column that is not a feature and groups the rows: the first that --drop names and that has
+    few values.
+    """
+    if job.group_sizes is not None:
+        return None
+    counts = ((name, job.table[name].map(str).nunique()) for name in job.settings.drop)
+    return next((name for name, count in counts if 1 < count <= MOST_GROUPS), None)
+
+
+def _labels(column: Any) -> list[str]:
+    missing = column.isna()
+    return [
+        "(missing)" if gone else str(value) for value, gone in zip(column, missing, strict=True)
+    ]
+
+
+def _table(result: Result) -> Table:
+    job, settings = result.job, result.job.settings
+    players = np.sort(result.estimate.ranking()[:MOST_LINES])
+    values = result.table.iloc[players]
+    shape = tuple(job.table.attrs.get("shape", ()))
+    shows_pictures = is_image(shape) and job.group_sizes is None
+    who = [name for name in ("row", "id", "group", "rows") if name in values.columns]
+    numbers = ["flag", "value", "std_error", "ci_low", "ci_high", "rank"]
+    parts = [values[who], values[numbers]]
+    if job.group_sizes is None:
+        # Who it is, what label it has and whether it is suspect come first: a phone shows no more.
+        # Then the first columns of the table.
+        table, special = job.table.iloc[players], (settings.target, settings.id)
+        others = [] if shows_pictures else [name for name in table.columns if name not in special]
+        parts = [parts[0], table[[settings.target]], parts[1], table[others[: MOST_COLUMNS - 1]]]
+    columns = [(part, name) for part in parts for name in part.columns]
+    cells = ([cell(value) for value in part[name]] for part, name in columns)
+    rows = [list(row) for row in zip(*cells, strict=True)]
+    pictures = _pictures(result, shape) if shows_pictures else {}
+    return Table([str(name) for _, name in columns], rows, players.tolist(), pictures)
+
+
+def _pictures(result: Result, shape: tuple[int, ...]) -> dict[int, str]:
+    job, order = result.job, result.estimate.ranking()
+    pixels = job.table.drop(columns=job.settings.target).iloc[:, : int(np.prod(shape))]
+    ends = order[:LOWEST_PICTURES], order[:MOST_LINES][-HIGHEST_PICTURES:]
+    return {
+        int(player): data_address(pixels.iloc[int(player)].to_numpy().reshape(shape))
+        for player in np.unique(np.concatenate(ends))
+    }
+
+
+def _series(checkpoints: Sequence[Checkpoint]) -> Series | None:
+    """How the run went, if it stopped on the way."""
+    if len(checkpoints) < 2:
+        return None
+    return Series(
+        [each.estimate.n_evaluations for each in checkpoints],
+        [_finite(float(np.median(each.estimate.std_errors))) for each in checkpoints],
+        [_finite(each.stability) for each in checkpoints],
+    )
+
+
+def _finite(number: float) -> float | None:
+    return number if np.isfinite(number) else None
+
+
+def _settings(record: Record, job: Job) -> dict[str, str]:
+    """As they were typed: the files are those that `record.files` names, wherever they
+    were found.
+    """
+    typed = dict(zip(("data", "validation"), record.files, strict=False))
+    words = {**job.settings.words(), **typed}
+    settings = {name: value for name, value in words.items() if value not in (None, (), "")}
+    files = {f"sha256 of {name}": digest for name, digest in record.files.items()}
+    versions = ", ".join(f"{name} {version}" for name, version in record.versions.items())
+    shown = {**settings, **files, "databanzhaf": record.databanzhaf, "versions": versions}
+    return {
+        name: ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
+        for name, value in shown.items()
+    }

@@ -1,0 +1,185 @@
+"""Tables of mixed columns into numbers."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from databanzhaf.errors import InvalidInput
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# Categories of one column that get a column of their own; rarer ones share one.
+MOST_CATEGORIES = 30
+
+
+class Encoder:
+    """Mixed columns into float64: numbers scaled, missing ones set to the median; categories
+    one-hot, missing ones as one more category.
+
+    Fitted once, on all training rows. `notes` says what a person should know about it.
+    """
+
+    def __init__(self, table: pd.DataFrame) -> None:
+        from sklearn.compose import ColumnTransformer
+        from sklearn.impute import SimpleImputer
+        from sklearn.pipeline import make_pipeline
+        from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+        self.notes: list[str] = []
+        if not table.columns.is_unique:
+            twice = table.columns[table.columns.duplicated()][0]
+            raise InvalidInput(
+                "a table must name each column once",
+                got=f"`{twice}` twice",
+                remedy="Rename one of them.",
+            )
+        table = _plain(table)
+        numbers = [
+            name
+            for name in table.columns
+            if table[name].dtype.kind in "biuf" and table[name].notna().any()
+        ]
+        texts = [name for name in table.columns if table[name].dtype.kind not in "biuf"]
+        empty = [name for name in table.columns if name not in numbers and name not in texts]
+        if empty:
+            self.notes.append(f"{_listed(empty)} left out: no value in any row.")
+        commas = [
+            name for name in texts if table[name].str.fullmatch(r"\s*-?\d+,\d+\s*").mean() > 0.5
+        ]
+        if commas:
+            self.notes.append(
+                f"{_listed(commas)} read as text because of decimal commas. To read numbers, pass "
+                "--decimal ','."
+            )
+        for name in texts:
+            kind = "" if name in commas else _mostly_numbers(table[name])
+            if kind:
+                self.notes.append(
+                    f"{_listed([name])} read as text, since some of its cells are not numbers, "
+                    "such as "
+                    f"`{kind}`."
+                )
+        many = [
+            name
+            for name in texts
+            if name not in commas and table[name].nunique() > max(MOST_CATEGORIES, len(table) // 2)
+        ]
+        if many:
+            self.notes.append(
+                f"{_listed(many)} {_verb('differ', many)} in most rows: a name or free text is "
+                "best "
+                "left out with --drop."
+            )
+        counters = [
+            name
+            for name in numbers
+            if len(table) > 2 and (np.diff(table[name].to_numpy()) == 1).all()
+        ]
+        if counters:
+            self.notes.append(
+                f"{_listed(counters)} {_verb('count', counters)} the rows: what is not a feature "
+                "is "
+                "best left out with --drop, or names the rows with --id."
+            )
+        if not numbers and not texts:
+            raise InvalidInput(
+                "there is no column to learn from other than the target",
+                remedy="Add features, or check the separator.",
+            )
+        one_hot = OneHotEncoder(
+            handle_unknown="infrequent_if_exist",
+            max_categories=MOST_CATEGORIES,
+            sparse_output=False,
+        )
+        self._transformer = ColumnTransformer(
+            [
+                (
+                    "numbers",
+                    make_pipeline(SimpleImputer(strategy="median"), StandardScaler()),
+                    list(range(len(numbers))),
+                ),
+                ("categories", one_hot, list(range(len(numbers), len(numbers) + len(texts)))),
+            ],
+            sparse_threshold=0.0,
+        )
+        self._columns = [*numbers, *texts]
+        self._transformer.fit(self._numbered(table))
+
+    def _numbered(self, table: pd.DataFrame) -> pd.DataFrame:
+        """The columns in their order, with texts as names, whatever theirs are: scikit-learn takes
+        no others.
+        """
+        return table[self._columns].set_axis(
+            [f"column {number}" for number in range(len(self._columns))], axis=1
+        )
+
+    def __call__(self, table: pd.DataFrame) -> Any:
+        absent = [name for name in self._columns if name not in table.columns]
+        if absent:
+            raise InvalidInput(
+                "the validation table must have the training table's columns",
+                got=f"none called {', '.join(f'`{name}`' for name in absent[:5])}",
+                remedy="Add what is missing.",
+            )
+        with warnings.catch_warnings():
+            warnings.filterwarnings(
+                "ignore", "Found unknown categories"
+            )  # they are encoded as the rare ones are
+            try:
+                return np.asarray(
+                    self._transformer.transform(self._numbered(_plain(table[self._columns]))),
+                    dtype=np.float64,
+                )
+            except (TypeError, ValueError) as error:
+                raise InvalidInput(
+                    "the validation table's columns must be of the training table's kinds; "
+                    f"{str(error).splitlines()[0]}",
+                    remedy="Check for texts among numbers.",
+                ) from error
+
+
+def _plain(table: pd.DataFrame) -> pd.DataFrame:
+    """Dates as days, truth values as numbers, infinities as missing, everything else that is no
+    number as text.
+    """
+    import pandas as pd
+
+    out = {}
+    for name, column in table.items():
+        if column.dtype == object and pd.api.types.infer_dtype(column, skipna=True) == "boolean":
+            column = column.astype("boolean")  # truth values with gaps
+        if pd.api.types.is_datetime64_any_dtype(column):
+            seconds = column.dt.tz_localize(None) if getattr(column.dtype, "tz", None) else column
+            out[name] = (seconds.astype("datetime64[s]").astype("int64") / 86400).where(
+                column.notna()
+            )
+        elif pd.api.types.is_timedelta64_dtype(column):
+            out[name] = column.dt.total_seconds() / 86400
+        elif pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_complex_dtype(column):
+            out[name] = column.astype("float64").replace([np.inf, -np.inf], np.nan)
+        else:
+            out[name] = column.astype(object).where(column.notna(), "(missing)").map(str)
+    return pd.DataFrame(out, index=table.index)
+
+
+def _mostly_numbers(column: pd.Series[Any]) -> str:
+    """A cell that is not a number, of a column of texts that mostly are; "" if there is none."""
+    import pandas as pd
+
+    known = column[column != "(missing)"]
+    odd = known[pd.to_numeric(known, errors="coerce").isna()]
+    return str(odd.iloc[0])[:40] if 0 < len(odd) <= 0.1 * len(known) else ""
+
+
+def _verb(verb: str, names: list[Any]) -> str:
+    return f"{verb}s" if len(names) == 1 else verb
+
+
+def _listed(names: list[Any]) -> str:
+    shown = ", ".join(f"`{name}`" for name in names[:5])
+    more = ", ..." if len(names) > 5 else ""
+    return f"Column {shown}" if len(names) == 1 else f"Columns {shown}{more}"

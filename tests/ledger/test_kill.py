@@ -1,0 +1,82 @@
+"""kill -9 in the middle of a run, really."""
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from contextlib import closing
+
+import numpy as np
+import pytest
+
+import databanzhaf as db
+
+SCRIPT = """
+import sys, time
+import numpy as np
+import databanzhaf as db
+
+def slow(coalitions, keys):
+    time.sleep(0.002 * len(coalitions))
+    print(len(coalitions), flush=True)
+    return coalitions @ np.linspace(0, 1, 25) + db.chance.uniform(keys, 1)[:, 0]
+
+if __name__ == "__main__":
+    jobs = int(sys.argv[2])
+    evaluator = db.evaluators.Processes(jobs) if jobs > 1 else None
+    game = db.games.Function(25, slow, stochastic=True, name="slow")
+    estimate = db.value(game, budget=600, repeats=2, ledger=sys.argv[1], evaluator=evaluator)
+    print("done", estimate.values.tolist(), flush=True)
+"""
+
+
+def rows(path):
+    with closing(sqlite3.connect(path)) as connection:
+        return connection.execute(
+            "SELECT idx, rep, utility FROM evaluations ORDER BY idx, rep"
+        ).fetchall()
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_killed_run_resumes_and_equals_an_uninterrupted_one(tmp_path, jobs):
+    script = tmp_path / "run.py"
+    script.write_text(SCRIPT)
+    killed, whole = tmp_path / "killed.db", tmp_path / "whole.db"
+
+    def start(path):
+        return subprocess.Popen(
+            [sys.executable, str(script), str(path), str(jobs)],
+            stdout=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+
+    kills = 0
+    for seen_before_the_kill in (1, 9, 40):
+        process = start(killed)
+        seen, deadline = 0, time.time() + 60
+        while time.time() < deadline and process.poll() is None:
+            line = process.stdout.readline()
+            if line.strip().isdigit():
+                seen += int(line)
+            if seen >= seen_before_the_kill * 4:
+                break
+        os.killpg(process.pid, signal.SIGKILL)
+        kills += process.wait() == -signal.SIGKILL
+        process.stdout.close()
+    assert kills == 3
+    kept = len(rows(killed)) if killed.exists() else 0
+    assert 0 < kept < 1200
+
+    outputs = {}
+    for path in (killed, whole):
+        process = start(path)
+        outputs[path] = process.communicate(timeout=120)[0].splitlines()[-1]
+        assert process.returncode == 0
+    assert outputs[killed] == outputs[whole]
+    assert outputs[whole].startswith("done")
+    assert rows(killed) == rows(whole)
+    assert len(rows(whole)) == 1200
+    assert np.isfinite(db.estimate(killed).values).all()

@@ -42,7 +42,10 @@ def _inline(self, node: nodes.math) -> None:
 
 
 def _block(self, node: nodes.math_block) -> None:
-    self.body.append(f'<div class="math" role="math" aria-label="{html.escape(node.astext())}">{_mathml(node.astext(), "block")}</div>')
+    self.body.append(
+        '<div class="math" role="math" '
+        f'aria-label="{html.escape(node.astext())}">{_mathml(node.astext(), "block")}</div>'
+    )
     raise nodes.SkipNode
 
 

@@ -1,4 +1,6 @@
-"""A picture of the report of the example table; needs Chromium (CHROMIUM, /usr/bin/chromium by default) and playwright."""
+"""A picture of the report of the example table; needs Chromium (CHROMIUM, /usr/bin/chromium by
+default) and playwright.
+"""
 
 import os
 import subprocess
@@ -13,10 +15,16 @@ COMMANDS = ("example", "value suppliers.csv --target bought --id id --drop suppl
 
 with tempfile.TemporaryDirectory() as folder:
     for words in COMMANDS:
-        subprocess.run([sys.executable, "-m", "databanzhaf", *words.split()], cwd=folder, check=True, stdout=subprocess.DEVNULL)
+        subprocess.run(
+            [sys.executable, "-m", "databanzhaf", *words.split()],
+            cwd=folder,
+            check=True,
+            stdout=subprocess.DEVNULL,
+        )
     with sync_playwright() as play:
         browser = play.chromium.launch(
-            executable_path=os.environ.get("CHROMIUM", "/usr/bin/chromium"), args=["--no-sandbox", "--disable-gpu"]
+            executable_path=os.environ.get("CHROMIUM", "/usr/bin/chromium"),
+            args=["--no-sandbox", "--disable-gpu"],
         )
         page = browser.new_page(viewport={"width": 1000, "height": 1150})
         page.goto((Path(folder) / "runs/suppliers/report.html").as_uri())

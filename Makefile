@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 READY := $(VENV)/.ready
 
-.PHONY: demo test lint format docs bench clean
+.PHONY: demo test lint format docs bench release-check clean
 
 demo: $(INSTALLED)
 	$(BIN)/python examples/demo.py
@@ -41,8 +41,15 @@ $(INSTALLED): pyproject.toml constraints.txt
 	touch $@
 
 $(READY): $(INSTALLED)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]' -c constraints.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'pip>=25.1'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e . --group dev -c constraints.txt
 	touch $@
+
+# Builds wheel and sdist, installs the wheel into an empty environment outside the checkout, and runs the README's commands there.
+release-check: $(READY)
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist .
+	$(BIN)/python tests/release_check.py dist
 
 clean:
 	rm -rf $(VENV) .venv-baseline runs .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -82,6 +82,35 @@ def test_a_run_inside_a_pool_ends(tmp_path):
     assert done.stdout.strip() == str(db.value(small_game()).values.tolist()), done.stderr
 
 
+def test_a_worker_that_is_replaced_does_not_hang_a_run_with_warnings_as_errors(tmp_path):
+    pytest.importorskip("psutil", reason="without it loky replaces no worker that grows")
+    script = tmp_path / "growing.py"
+    script.write_text(
+        "import sys, time, warnings\nimport numpy as np\nimport databanzhaf as db\n"
+        "seen = []\n"
+        "warnings.showwarning = lambda message, *where: seen.append(str(message))\n"
+        "def utility(coalitions):\n"
+        "    sys.__dict__.setdefault('kept', []).append(np.ones(3 * 10**7))\n"
+        "    time.sleep(0.36)\n"
+        "    return coalitions.sum(axis=1)\n"
+        "game = db.games.Function(8, utility, name='growing')\n"
+        "for _ in range(6):  # whether loky warns is a matter of chance\n"
+        "    values = db.value(game, evaluator=db.evaluators.Processes(2)).values\n"
+        "    if seen:\n"
+        "        break\n"
+        "print(*seen[:1], values.tolist())\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-W", "error::UserWarning", str(script)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    truth = db.value(db.games.Function(8, _sum, name="sum")).values
+    assert done.stdout.startswith("A worker stopped while some jobs"), done.stderr
+    assert done.stdout.rstrip().endswith(str(truth.tolist()))
+
+
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="cores can be chosen on Linux")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_pinned_to_one_core_a_run_can_still_be_stopped(tmp_path, number):

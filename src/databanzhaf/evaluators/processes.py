@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -115,6 +116,10 @@ def worker_processes(n_jobs: int, threads: int) -> Iterator[None]:
     """
     from joblib import parallel_config
 
+    # loky replaces a worker that was idle for long or whose memory grew by 300 MB, and warns of it
+    # in the thread that hands out the work. Where warnings are errors, that thread would die of it
+    # and the run would wait for ever.
+    warnings.filterwarnings("default", message="A worker stopped while some jobs were given")
     with parallel_config(
         "loky",
         n_jobs=n_jobs,

@@ -149,8 +149,8 @@ def check_path(path: object) -> None:
 
 
 def short(thing: object) -> str:
-    """What came, for the middle of a sentence: a large object is cut, so that nobody's data fill
-    the screen.
+    """What came, for the middle of a sentence: a large object is cut, so that its data do not
+    fill the screen.
     """
     if isinstance(thing, (dict, set)) or hasattr(thing, "shape"):
         return f"a {type(thing).__name__}"

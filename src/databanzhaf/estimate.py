@@ -115,7 +115,7 @@ class Estimate:
 
     def below_zero(self, level: float = 0.05) -> BoolArray:
         """Who has a value below 0 at this false discovery rate (Benjamini & Hochberg 1995), bool
-        (n,); nobody if a standard error is unknown.
+        (n,); none if a standard error is unknown.
         """
         from scipy.stats import false_discovery_control
 

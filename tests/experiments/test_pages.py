@@ -83,7 +83,7 @@ def test_the_summary_counts_what_holds_what_does_not_and_what_cannot_be_told(tmp
         json.dumps({"title": "t", "scale": 1, "claims": claims})
     )
     text = summarise(tmp_path).read_text()
-    assert "Of 6 claims 3 hold here, 1 do not, and 2 cannot be told" in text
+    assert "Of 6 claims 3 hold here, 1 do not, and 2 are undecided" in text
     assert (
         text.index("| c5 |")
         < text.index("## Questions that the paper does not ask")

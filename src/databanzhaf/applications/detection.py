@@ -37,7 +37,7 @@ def mislabels(
         .. math:: \min_c \; \sum_{\phi_i \le c} (\phi_i - \bar\phi_{\le c})^2
             + \sum_{\phi_i > c} (\phi_i - \bar\phi_{> c})^2,
 
-        with fewer players flagged where two splits are equally good, and nobody where all values
+        with fewer players flagged where two splits are equally good, and none where all values
         are equal. There are always two clusters, also where nothing is wrong: look at the values.
     fraction : float
         The lowest `fraction` of the players: ``round(fraction * n)`` of them, at least one, equal

@@ -70,7 +70,7 @@ def _until_heard() -> Iterator[None]:
         while not over.wait(2.0):
             if hasattr(signal, "pthread_kill"):
                 signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
-            else:  # Windows; what waits, waits on
+            else:  # Windows, where a blocking call ends first
                 _thread.interrupt_main()
 
     def note(number: int, frame: object) -> None:

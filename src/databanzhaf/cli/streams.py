@@ -52,7 +52,7 @@ class _Patient:
             self._give_up(0)
 
     def _give_up(self, written: int) -> int:
-        """Send the rest, and what waits in the buffer, nowhere."""
+        """Discard the rest and what is still in the buffer."""
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, self._stream.fileno())
         os.close(nowhere)

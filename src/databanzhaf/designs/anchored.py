@@ -12,8 +12,8 @@ from databanzhaf.protocols import BoolArray, IntArray
 
 @dataclass(frozen=True)
 class Anchored:
-    """Index 0 is nobody, index 1 is everybody, the rest are fair-coin coalitions: what the least
-    core needs.
+    """Index 0 is the empty coalition, index 1 the full one; the rest are fair-coin coalitions. The
+    least core needs all three.
     """
 
     n_players: int

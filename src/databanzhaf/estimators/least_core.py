@@ -61,14 +61,14 @@ class LeastCore:
             anchors = np.array([0, n])
         else:
             raise DesignMismatch(
-                "`least_core` needs U of nobody and of everybody among its coalitions",
+                "`least_core` needs the empty and the full coalition among its coalitions",
                 got=repr(design),
                 remedy='Run with estimator="least_core".',
             )
         if len(index) <= anchors[1] or not np.isin(anchors, index).all():
             raise DesignMismatch(
-                f"`least_core` needs evaluations {anchors.tolist()}, nobody and everybody; they "
-                "are missing",
+                f"`least_core` needs evaluations {anchors.tolist()}, the empty and the full "
+                "coalition; they are missing",
                 remedy="Raise the budget.",
             )
         everybody = int(np.searchsorted(index, anchors[1]))
@@ -125,8 +125,8 @@ def least_core_values(
     everybody : int
         Position of the full coalition.
     """
-    # Nobody asks for nothing: U of nobody is often that of a guess, and as a subsidy for all it
-    # would leave equal shares.
+    # The empty coalition sets no bound: its utility is often that of a guess, and as a subsidy for
+    # all it would leave equal shares.
     asks = sums(np.ones(members(np.array([everybody])).shape[1])) > 0
     scale = float(np.abs(utility[asks]).max()) or 1.0
     return scale * _unit_least_core(

@@ -85,8 +85,8 @@ def of_the_same(paper: pd.DataFrame, means: pd.DataFrame) -> pd.DataFrame:
 
 
 def wins(means: pd.DataFrame, columns: list[str]) -> pd.Series[Any]:
-    """On how many datasets each column is best, most first; where two are equally good,
-    nobody is.
+    """On how many datasets each column is best, most first; a tie counts for
+    none.
     """
     some = means[columns]
     alone = some.eq(some.max(axis=1), axis=0).sum(axis=1) == 1

@@ -72,7 +72,7 @@ def datasets(setting: Setting) -> tuple[str, ...]:
 
 
 def left_out(setting: Setting) -> list[str]:
-    """Datasets that nobody has chosen to leave out."""
+    """Datasets that are missing here although no option leaves them out."""
     return (
         [name for name in KNOWN if name not in datasets(setting)]
         if setting.datasets is None
@@ -175,9 +175,9 @@ def _evaluate(columns: list[str], number: int, setting: Setting, data: Draw, sca
             else REPEATS
         )
         seed = setting.seed + number
-        told = replace(setting, progress=setting.progress and str(parts[-1]) not in work)
+        how = replace(setting, progress=setting.progress and str(parts[-1]) not in work)
         found = ledgers.value(
-            told,
+            how,
             parts,
             game,
             notion,

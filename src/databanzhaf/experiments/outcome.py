@@ -22,7 +22,7 @@ TABLES = ("weighted_training", "mislabel_detection")
 IMAGES = (*TABLES, "instability", "top_bottom", "convergence_ranking")
 TRAINING = (*IMAGES, "rank_stability", "rank_stability_smoothing")
 # What `Claim.holds` means.
-VERDICTS: Final = {True: "yes", False: "no", None: "cannot tell"}
+VERDICTS: Final = {True: "yes", False: "no", None: "undecided"}
 
 
 @dataclass(frozen=True)
@@ -192,8 +192,8 @@ def command(name: str, setting: Setting) -> str:
 
 
 def hardware(setting: Setting) -> str:
-    told = Path("/proc/cpuinfo")
-    lines = told.read_text(encoding="utf-8").splitlines() if told.is_file() else []
+    cpus = Path("/proc/cpuinfo")
+    lines = cpus.read_text(encoding="utf-8").splitlines() if cpus.is_file() else []
     model = next(
         (line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")),
         platform.machine(),

@@ -27,7 +27,7 @@ def in_processes(
         return
     threads = max(1, cpu_count() // jobs)
     # joblib keeps processes for the next call, with the environment in which they began.
-    names = {name: told for name, told in os.environ.items() if name.startswith("DATABANZHAF")}
+    names = {name: value for name, value in os.environ.items() if name.startswith("DATABANZHAF")}
     try:
         with db.evaluators.worker_processes(jobs, threads):
             yield from Parallel(batch_size=1, return_as="generator_unordered")(

@@ -38,8 +38,8 @@ CIFAR_FEATURES = "cifar10_catdog_32px"
 
 @dataclass(frozen=True, eq=False)
 class Draw:
-    """One draw of the data: rows to value (the first tenth with flipped labels), rows to judge by,
-    further rows to test on.
+    """One draw of the data: rows to value (the first tenth with flipped labels), validation rows,
+    and further rows for testing.
     """
 
     name: str
@@ -143,10 +143,10 @@ def held_out_images(setting: Setting) -> int:
 
 def origin(name: str) -> str:
     """Where the data come from, for a page."""
-    told = str(load(name).origin).split(": ", 1)[-1]
+    text = str(load(name).origin).split(": ", 1)[-1]
     if name == "cifar10_images":
-        told = told.split("; ")[0] + ", classes balanced."  # its features stand in the tables
-    return f"{name}: {told}"
+        text = text.split("; ")[0] + ", classes balanced."  # its features stand in the tables
+    return f"{name}: {text}"
 
 
 def check(names: tuple[str, ...]) -> None:

@@ -115,11 +115,11 @@ def _claims(part: pd.DataFrame, ranking: str, enough: bool) -> list[Claim]:
             int((ahead[notions] > 0).all(axis=1).sum()),
             int((ahead[notions] + doubt[notions] < 0).any(axis=1).sum()),
         )
-        told = (
+        found = (
             f"highest at {highest} of {len(wide)} values of k; beaten by more than two "
             f"standard errors at {beaten}"
         )
-        return told, True if enough and highest == len(
+        return found, True if enough and highest == len(
             wide
         ) else False if enough and beaten else None
 

@@ -151,7 +151,7 @@ def accuracy(
 def samples(table: pd.DataFrame) -> str:
     """How many coalitions each kind of column took, in the first draw and in the others."""
     kinds = {"the paper's columns": [*NOTIONS], "columns of ours": [*OURS]}
-    told = []
+    parts = []
     for first, which in ((True, "first draw"), (False, "further draws")):
         for kind, columns in kinds.items():
             counts = table[
@@ -165,12 +165,12 @@ def samples(table: pd.DataFrame) -> str:
                     if counts.min() == counts.max()
                     else f"{counts.min():,} to {counts.max():,}"
                 )
-                told.append(f"{which}, {kind}: {span} coalitions")
+                parts.append(f"{which}, {kind}: {span} coalitions")
     shared = (
         "Shapley and all Betas from one run of whole permutations; leave-one-out from all n "
         "+ 1 coalitions"
     )
-    return f"{'; '.join(told)}; {draw_values.REPEATS} trainings each; {shared}"
+    return f"{'; '.join(parts)}; {draw_values.REPEATS} trainings each; {shared}"
 
 
 def differs(setting: Setting) -> tuple[str, ...]:
@@ -187,9 +187,7 @@ def differs(setting: Setting) -> tuple[str, ...]:
         "apsfail is partial (see the data lines).": "apsfail" in names,
         "The Beta columns at 1,000 rows and more, which the paper leaves empty, are filled: our "
         "weights are in logs.": any(protocol.ROWS.get(name, 0) >= 1000 for name in names),
-        "Image sets are judged by 200 validation rows too.": any(
-            name in protocol.IMAGES for name in names
-        ),
+        "Image sets have 200 validation rows too.": any(name in protocol.IMAGES for name in names),
         f"LeNet ({', '.join(lenet)}) has one draw, one permutation, {draw_values.LENET_LOO} "
         f"trainings for leave-one-out, and at most {draw_values.LENET_OURS} coalitions for our "
         "columns.": lenet,

@@ -146,10 +146,10 @@ class TrainedGame:
             if predictions
             else None
         )
-        nobody = np.zeros(members.shape[1])
+        none = np.zeros(members.shape[1])
         if trained is None:
             return Trained(
-                scores, predicted, *((nobody, nobody.astype(np.int64)) if confidence else ())
+                scores, predicted, *((none, none.astype(np.int64)) if confidence else ())
             )
         scores[has_rows] = trained.scores
         if predicted is not None:

@@ -132,10 +132,10 @@ def _scores(job: Job) -> dict[str, float] | None:
     def coalitions(positions: IntArray) -> BoolArray:
         return np.repeat(positions == 0, n).reshape(-1, n)
 
-    nobody = np.zeros(2, np.int64)
-    keys = chance.keys(job.settings.seed, chance.CURVE_TRAINING, nobody)
+    repeats = np.zeros(2, np.int64)
+    keys = chance.keys(job.settings.seed, chance.CURVE_TRAINING, repeats)
     try:
-        batch = play(job.game, job.evaluator, coalitions, keys, np.arange(2), nobody)
+        batch = play(job.game, job.evaluator, coalitions, keys, np.arange(2), repeats)
     except EvaluationFailed as error:
         warnings.warn(
             f"the model of all rows has no score: {error.reason}", DatabanzhafWarning, stacklevel=2

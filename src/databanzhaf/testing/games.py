@@ -57,7 +57,9 @@ def _check_rows(game: Game, coalitions: BoolArray) -> None:
     whole = game.utility(coalitions, keys)
     promise(whole.shape == (m,), f"m coalitions have m utilities; got shape {whole.shape} for {m}")
     promise(whole.dtype == np.float64, f"utilities are float64; got {whole.dtype}")
-    promise(np.isfinite(whole).all(), "utilities are finite, also of nobody and of everybody")
+    promise(
+        np.isfinite(whole).all(), "utilities are finite, also of the empty and the full coalition"
+    )
     order = np.random.default_rng(0).permutation(m)
     shuffled = game.utility(coalitions[order], keys[order])
     same(shuffled, whole[order], "a utility does not depend on the place in a call")

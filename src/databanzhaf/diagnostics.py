@@ -73,7 +73,7 @@ def split_half(evaluations: Evaluations, notion: Notion, estimator: Estimator) -
 
     Two runs of half the budget would agree about so well. Where every coalition is evaluated
     (exact, leave-one-out) the halves are repeats: 1 without training noise, NaN with a single
-    repeat. NaN also where there are fewer than four samples, where all values are equal, and for
+    repeat. NaN also where there are fewer than eight samples, where all values are equal, and for
     the least core.
     """
     design = evaluations.design
@@ -86,7 +86,7 @@ def split_half(evaluations: Evaluations, notion: Notion, estimator: Estimator) -
         halves = (runs[part::2].mean(axis=0) for part in (0, 1))
         return spearman(*halves) if len(runs) > 1 else float("nan")
     sample = evaluations.indices // design.unit
-    if len(np.unique(sample)) < 4:
+    if len(np.unique(sample)) < 8:
         return float("nan")
     parts = (evaluations.only(sample % 2 == parity) for parity in (0, 1))
     return spearman(*(estimator(part, notion).values for part in parts))

@@ -36,6 +36,9 @@ class Estimate:
         What was estimated, and by whom; both have a `name`.
     players : sequence or None
         The user's own names of the players.
+    explained : float or None
+        Share of the variance of the utilities that the estimator's own fit predicts for coalitions
+        that it has not seen (R²); None if there is no fit.
     """
 
     values: FloatArray
@@ -46,6 +49,7 @@ class Estimate:
     notion: Notion
     estimator: Estimator
     players: Labels | None = field(default=None)
+    explained: float | None = None
 
     def interval(self, level: float = 0.95) -> tuple[FloatArray, FloatArray]:
         """Confidence interval of each value: (low, high), by Student's t."""

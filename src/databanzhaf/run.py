@@ -50,8 +50,9 @@ def value(
     game : games.Table, games.Function, games.Learner, or your own
     notion : by default Banzhaf()
     estimator : str or estimator
-        "auto" takes "exact" when 2**n coalitions fit in the budget, "reuse" for Banzhaf values,
-        "permutation" for the other semivalues, "leave_one_out" and "least_core" for theirs. Also
+        "auto" takes "exact" when 2**n coalitions fit in the budget, "regression" for Banzhaf
+        values, "permutation" for the other semivalues, "leave_one_out" and "least_core" for
+        theirs. Also "reuse" (the paper's estimator of Banzhaf values),
         "marginal" and "group_testing", or an object such as
         ``estimators.Permutation(truncation=0.01)``.
     budget : int
@@ -186,7 +187,7 @@ def estimate(
     """
     notion = _check_notion(notion)
     evaluations = read_evaluations(source, game)
-    return choice.natural(estimator, evaluations.design, notion)(evaluations, notion)
+    return choice.natural(estimator, evaluations, notion)(evaluations, notion)
 
 
 def design_of(

@@ -17,6 +17,9 @@ BANZHAF, SHAPLEY = db.Banzhaf(), db.Shapley()
 SAMPLING = [
     (estimators.Reuse(), BANZHAF),
     (estimators.Reuse(), db.WeightedBanzhaf(0.3)),
+    (estimators.Regression(), BANZHAF),
+    (estimators.Regression(), db.WeightedBanzhaf(0.3)),
+    (estimators.Regression(paired=True), BANZHAF),
     (estimators.Marginal(), BANZHAF),
     (estimators.Marginal(), SHAPLEY),
     (estimators.Marginal(), db.Beta(16, 1)),
@@ -80,7 +83,10 @@ def test_noise_in_the_utilities_is_averaged_and_counted(estimator, notion):
     assert few.n_evaluations * 4 == many.n_evaluations
     assert many.values_by_repeat.shape == (4, 6)
     np.testing.assert_allclose(many.values_by_repeat.mean(axis=0), many.values, atol=1e-12)
-    np.testing.assert_allclose(few.values, many.values_by_repeat[0], atol=1e-12)
+    # all repeats share a penalty, which the average of their utilities has chosen
+    fitted = isinstance(estimator, estimators.Regression)
+    tolerance = 0.05 * few.std_errors.min() if fitted else 1e-12
+    np.testing.assert_allclose(few.values, many.values_by_repeat[0], rtol=0, atol=tolerance)
     assert many.std_errors.mean() < few.std_errors.mean()
 
 

@@ -2,6 +2,7 @@
 
 from databanzhaf.designs.anchored import Anchored
 from databanzhaf.designs.coin import Coin
+from databanzhaf.designs.complementary import Complementary
 from databanzhaf.designs.exhaustive import Exhaustive
 from databanzhaf.designs.group_testing import GroupTesting
 from databanzhaf.designs.leave_one_out import LeaveOneOut
@@ -12,6 +13,7 @@ from databanzhaf.designs.storing import describe, restore
 __all__ = [
     "Anchored",
     "Coin",
+    "Complementary",
     "Exhaustive",
     "GroupTesting",
     "LeaveOneOut",

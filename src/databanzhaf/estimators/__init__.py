@@ -6,6 +6,7 @@ from databanzhaf.estimators.least_core import LeastCore
 from databanzhaf.estimators.leave_one_out import LeaveOneOut
 from databanzhaf.estimators.marginal import Marginal
 from databanzhaf.estimators.permutation import Permutation
+from databanzhaf.estimators.regression import Regression
 from databanzhaf.estimators.reuse import Reuse
 
 __all__ = [
@@ -15,5 +16,6 @@ __all__ = [
     "LeaveOneOut",
     "Marginal",
     "Permutation",
+    "Regression",
     "Reuse",
 ]

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from databanzhaf import designs
 from databanzhaf.errors import DesignMismatch, InvalidInput, short
-from databanzhaf.protocols import Design, Estimator, Notion
+from databanzhaf.evaluations import Evaluations
+from databanzhaf.protocols import Estimator, Notion
 
 
 def _all() -> dict[str, Estimator]:
     from databanzhaf import estimators
 
-    made = (getattr(estimators, name)() for name in estimators.__all__)
+    made = [getattr(estimators, name)() for name in estimators.__all__]
+    made.append(estimators.Regression(paired=True))
     return {each.name: each for each in made}
 
 
@@ -52,8 +54,11 @@ def for_run(estimator: str | Estimator, notion: Notion, n_players: int, budget: 
     return best
 
 
-def natural(estimator: str | Estimator, design: Design, notion: Notion) -> Estimator:
-    """The estimator of evaluations that are there; "auto" takes one that reads their design."""
+def natural(estimator: str | Estimator, evaluations: Evaluations, notion: Notion) -> Estimator:
+    """The estimator of evaluations that are there; "auto" takes the one that suits them best of
+    those that read their design.
+    """
+    design = evaluations.design
     asked = by_name(estimator)
     if asked is not None:
         return asked
@@ -63,7 +68,8 @@ def natural(estimator: str | Estimator, design: Design, notion: Notion) -> Estim
             f"no estimator is known for {design!r}", remedy="Pass estimator=... yourself."
         )
     # One that does not give the notion says in its own words why.
-    return next((each for each in readers if each.gives(notion)), readers[0])
+    giving = [each for each in readers if each.gives(notion)] or readers
+    return max(giving, key=lambda each: each.suits(notion, design.n_players, len(evaluations)))
 
 
 def begun_with(

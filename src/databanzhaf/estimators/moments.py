@@ -1,4 +1,4 @@
-"""Means of marginal contributions, with standard errors."""
+"""Standard errors of means: of marginal contributions, and of samples with and without a player."""
 
 from __future__ import annotations
 
@@ -104,3 +104,32 @@ def doubt(error: FloatArray, count: FloatArray, spread: float, scale: float) -> 
         return error
     with np.errstate(divide="ignore"):
         return np.where(error <= 1e-12 * spread, spread / count, error)
+
+
+def two_part_errors(
+    parts: FloatArray, farthest: FloatArray, count: FloatArray, scale: float
+) -> tuple[FloatArray, FloatArray]:
+    """Standard errors and degrees of freedom (n,) of a sum of two means: over the samples with a
+    player and over those without it (Welch).
+
+    A few samples with a rare player may all lie close together although a rare coalition of it is
+    far off. An event that k samples miss with even odds has the rate ln 2 / k; so each mean counts
+    the variance of such an event, as far off as the farthest sample of all: ln 2 (farthest / k)².
+    Fewer than two samples in a part, or utilities that are all equal: infinite.
+
+    Parameters
+    ----------
+    parts : variance that the samples with and without the player show, (2, n)
+    farthest : how far from their mean a sample may lie, (2, n)
+    count : samples with and without the player, (2, n)
+    scale : how far the utilities lie apart
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        parts = parts + np.log(2) * (farthest / count) ** 2
+        variance = parts.sum(axis=0)
+        freedom = variance**2 / (parts**2 / (count - 1)).sum(axis=0)
+    known = (count > 1).all(axis=0) & (scale > 0)
+    return (
+        np.where(known, np.sqrt(variance), np.inf),
+        np.where(known & (variance > 0), freedom, 1.0),
+    )

@@ -9,10 +9,10 @@ import numpy as np
 from databanzhaf.designs import Coin
 from databanzhaf.errors import DesignMismatch
 from databanzhaf.estimate import Estimate
-from databanzhaf.estimators.moments import doubt
+from databanzhaf.estimators.moments import two_part_errors
 from databanzhaf.evaluations import Evaluations
 from databanzhaf.notions import Banzhaf, WeightedBanzhaf
-from databanzhaf.protocols import Notion
+from databanzhaf.protocols import FloatArray, Notion
 
 
 @dataclass(frozen=True)
@@ -23,8 +23,8 @@ class Reuse:
 
     .. math:: \hat\phi_i = \bar U(S \ni i) - \bar U(S \not\ni i).
 
-    The standard error is that of a difference of two means (Welch). A player that is in all or in
-    none of the coalitions gets 0 and an infinite standard error.
+    The standard error is that of a difference of two means (`moments.two_part_errors`). A player
+    that is in all or in none of the coalitions gets 0 and an infinite standard error.
     """
 
     name = "reuse"
@@ -37,46 +37,19 @@ class Reuse:
         return 10 if self.gives(notion) else 0
 
     def design(self, notion: Notion, n_players: int, seed: int) -> Coin:
-        return Coin(n_players, seed, _bias(notion))
+        return Coin(n_players, seed, bias(notion, self.name))
 
     def __call__(self, evaluations: Evaluations, notion: Notion) -> Estimate:
-        design, p = evaluations.design, _bias(notion)
-        if not isinstance(design, Coin) or design.p != p:
-            raise DesignMismatch(
-                f"{notion.name} values by `reuse` need coalitions drawn by a coin of bias {p:g}",
-                got=repr(design),
-                remedy="Make a new run for this notion, with a ledger of its own.",
-            )
-        # Centring leaves differences of means as they are and keeps their squares free of
-        # cancellation.
-        centre = evaluations.utility.mean() if len(evaluations.indices) else 0.0
-        utility = evaluations.utility - centre
-        columns = np.vstack(
-            [np.ones_like(utility), utility, utility**2, (evaluations.utilities - centre).T]
-        )
-        inside = np.zeros((len(columns), design.n_players))
-        for rows, coalitions in evaluations.blocks():
-            inside += columns[:, rows] @ coalitions.astype(np.float64)
-        outside = columns.sum(axis=1, keepdims=True) - inside
-
-        n_in, n_out = inside[0], outside[0]
-        seen = (n_in > 0) & (n_out > 0)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            means = np.where(seen, inside[1:] / n_in - outside[1:] / n_out, 0.0)
-            in_part = (inside[2] - inside[1] ** 2 / n_in) / (n_in - 1) / n_in
-            out_part = (outside[2] - outside[1] ** 2 / n_out) / (n_out - 1) / n_out
-            in_part, out_part = np.maximum(in_part, 0.0), np.maximum(out_part, 0.0)
-            variance = in_part + out_part
-            freedom = variance**2 / (in_part**2 / (n_in - 1) + out_part**2 / (n_out - 1))
-        measured = (n_in > 1) & (n_out > 1)
-        error = doubt(
-            np.sqrt(variance), np.minimum(n_in, n_out), evaluations.scale(), evaluations.scale()
+        check_coin(evaluations, notion, self.name)
+        split = Split.of(evaluations)
+        errors, freedom = two_part_errors(
+            split.variance, split.farthest, split.count, evaluations.scale()
         )
         return Estimate(
-            means[0],
-            np.where(measured, error, np.inf),
-            np.where(measured & (variance > 0), freedom, 1.0),
-            means[2:],
+            split.differences[0],
+            errors,
+            freedom,
+            split.differences[1:],
             evaluations.n_evaluations,
             notion,
             self,
@@ -84,13 +57,88 @@ class Reuse:
         )
 
 
-def _bias(notion: Notion) -> float:
+@dataclass(frozen=True, eq=False)
+class Split:
+    """The utilities of the coalitions with each player (first row) and of those without it.
+
+    `sums` (2, 1 + repeats, n) are those of the averaged utility and of each repeat, `squares`
+    (2, n) those of the squared averaged utility, both about `centre`: that leaves differences of
+    means as they are and keeps their squares free of cancellation.
+    """
+
+    centre: float
+    ends: tuple[float, float]
+    count: FloatArray
+    sums: FloatArray
+    squares: FloatArray
+
+    @staticmethod
+    def of(evaluations: Evaluations) -> Split:
+        utility = evaluations.utility
+        centre = float(utility.mean()) if len(utility) else 0.0
+        ends = (float(utility.min()), float(utility.max())) if len(utility) else (0.0, 0.0)
+        utility = utility - centre
+        columns = np.vstack(
+            [np.ones_like(utility), utility**2, utility, (evaluations.utilities - centre).T]
+        )
+        inside = np.zeros((len(columns), evaluations.n_players))
+        for rows, coalitions in evaluations.blocks():
+            inside += columns[:, rows] @ coalitions.astype(np.float64)
+        both = np.stack([inside, columns.sum(axis=1, keepdims=True) - inside])
+        return Split(centre, ends, both[:, 0], both[:, 2:], both[:, 1])
+
+    @property
+    def means(self) -> FloatArray:
+        """Of the averaged utility and of each repeat, about `centre`, (2, 1 + repeats, n)."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            means: FloatArray = self.sums / self.count[:, None]
+        return means
+
+    @property
+    def differences(self) -> FloatArray:
+        """Maximum sample reuse, (1 + repeats, n): 0 for players that are in all or in none."""
+        means = self.means
+        return np.where((self.count > 0).all(axis=0), means[0] - means[1], 0.0)
+
+    @property
+    def spread(self) -> FloatArray:
+        """Squared deviations from the mean, summed, (2, n)."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.maximum(self.squares - self.sums[:, 0] ** 2 / self.count, 0.0)
+
+    @property
+    def variance(self) -> FloatArray:
+        """Variance of each mean, (2, n)."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            variance: FloatArray = self.spread / (self.count - 1) / self.count
+        return variance
+
+    @property
+    def farthest(self) -> FloatArray:
+        """How far the utility farthest from each mean lies from it, (2, n)."""
+        means, (low, high) = self.means[:, 0] + self.centre, self.ends
+        return np.nan_to_num(np.maximum(high - means, means - low))
+
+
+def bias(notion: Notion, estimator: str) -> float:
+    """The coin whose coalitions identify the notion."""
     if isinstance(notion, Banzhaf):
         return 0.5
     if isinstance(notion, WeightedBanzhaf):
         return notion.p
     raise DesignMismatch(
-        "fair-coin coalitions and `reuse` give Banzhaf values only (paper, Appendix C.2)",
+        f"coin coalitions and `{estimator}` give Banzhaf values only (paper, Appendix C.2)",
         got=f"{notion.name}",
         remedy='Make a new run for this notion with estimator="auto" and a ledger of its own.',
     )
+
+
+def check_coin(evaluations: Evaluations, notion: Notion, estimator: str) -> None:
+    """Refuse evaluations of coalitions that another coin drew, or none."""
+    design, p = evaluations.design, bias(notion, estimator)
+    if not isinstance(design, Coin) or design.p != p:
+        raise DesignMismatch(
+            f"{notion.name} values by `{estimator}` need coalitions drawn by a coin of bias {p:g}",
+            got=repr(design),
+            remedy="Make a new run for this notion, with a ledger of its own.",
+        )

@@ -72,6 +72,12 @@ class LedgerMismatch(DatabanzhafError):
         self.differences = differences
         self.args = (rule, got, remedy, differences)
 
+    def with_differences(self, differences: tuple[str, ...]) -> Self:
+        """The same error in the words of a room further out, if it knows any."""
+        other = copy.copy(self)
+        other.differences = differences or self.differences
+        return other
+
     def __str__(self) -> str:
         if not self.differences:
             return super().__str__()
@@ -186,6 +192,6 @@ def check_count(name: str, value: object, minimum: int = 1) -> int:
         raise InvalidInput(
             f"`{name}` must be a whole number, {minimum} or more",
             got=f"{short(value)}",
-            remedy=f"Pass {minimum} or more.",
+            remedy=f"Try {minimum}.",
         )
     return int(value)

@@ -14,6 +14,20 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+@dataclass(frozen=True)
+class Fit:
+    """A fit of the utilities: the share of their variance that it predicts for coalitions that it
+    has not seen (R²), and the share that is training noise, which no fit can; NaN where unknown.
+    """
+
+    explained: float
+    noise: float
+
+    def __str__(self) -> str:
+        said = f"the fit explains {max(self.explained, 0.0):.0%} of the variance of the utilities"
+        return said if np.isnan(self.noise) else f"{said}; {self.noise:.0%} is training noise"
+
+
 @dataclass(frozen=True, repr=False, eq=False)
 class Estimate:
     """Values with standard errors.
@@ -36,9 +50,8 @@ class Estimate:
         What was estimated, and by whom; both have a `name`.
     players : sequence or None
         The user's own names of the players.
-    explained : float or None
-        Share of the variance of the utilities that the estimator's own fit predicts for coalitions
-        that it has not seen (R²); None if there is no fit.
+    fit : Fit or None
+        How well the estimator's own fit of the utilities does; None if it has none.
     """
 
     values: FloatArray
@@ -49,7 +62,7 @@ class Estimate:
     notion: Notion
     estimator: Estimator
     players: Labels | None = field(default=None)
-    explained: float | None = None
+    fit: Fit | None = None
 
     def interval(self, level: float = 0.95) -> tuple[FloatArray, FloatArray]:
         """Confidence interval of each value: (low, high), by Student's t."""
@@ -210,10 +223,12 @@ class Estimate:
             else "           ..."
             for i in shown
         ]
+        if self.fit is not None and not np.isnan(self.fit.explained):
+            rows.append(str(self.fit))
         if np.isnan(self.std_errors).any() and self.notion.name != "least_core":
             rows.append("± nan: training noise was not measured; repeats=2 or more measures it")
         if np.isinf(self.std_errors).any():
             rows.append(
-                "± inf: too few evaluations say something about these players; raise the budget"
+                "± inf: too few evaluations to estimate an error for these; raise the budget"
             )
         return "\n".join([f"Estimate: {self._head()}; lowest first, ± standard error", *rows])

@@ -159,8 +159,7 @@ class Run:
         if isinstance(error, KeyboardInterrupt) and self.ledger.path is not None:
             error.add_note(
                 f"{self._done():,} evaluations are in `{self.ledger.path}`; repeat the same call "
-                "to "
-                "from there."
+                "to resume."
             )
 
     def _segments(self) -> list[int]:

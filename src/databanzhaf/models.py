@@ -249,7 +249,7 @@ def _imported(model: str) -> Any:
     except (Exception, SystemExit) as error:  # whatever the user's module does when it is imported
         raise InvalidInput(
             f"the model `{model}` cannot be imported ({type(error).__name__}: {error})",
-            remedy="Write package.module:factory, as seen from here.",
+            remedy="Write package.module:factory, importable from the current folder.",
         ) from error
     if inspect.isbuiltin(found) or module.split(".")[0] in sys.stdlib_module_names:
         raise InvalidInput(

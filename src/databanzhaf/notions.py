@@ -87,7 +87,7 @@ class WeightedBanzhaf(SizeWeighted):
 
     @property
     def name(self) -> str:
-        return f"weighted_banzhaf({self.p:g})"
+        return f"weighted_banzhaf({written(self.p)})"
 
     def log_weights(self, n: int, /) -> FloatArray:
         k = np.arange(1, n + 1)
@@ -132,7 +132,7 @@ class Beta(SizeWeighted):
 
     @property
     def name(self) -> str:
-        return f"beta({self.alpha:g},{self.beta:g})"
+        return f"beta({written(self.alpha)},{written(self.beta)})"
 
     def log_weights(self, n: int, /) -> FloatArray:
         k = np.arange(1, n + 1)
@@ -181,6 +181,12 @@ class LeastCore:
     """
 
     name = "least_core"
+
+
+def written(number: float) -> str:
+    """As short as it can be without becoming another number."""
+    text = f"{number:g}"
+    return text if float(text) == number else repr(float(number))
 
 
 def named(text: str) -> Notion:

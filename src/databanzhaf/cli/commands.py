@@ -176,7 +176,7 @@ def plan(
         typer.Option(help="Largest error in the paper's guarantee; the values' spread by default."),
     ] = None,
     delta: Annotated[
-        float, typer.Option(help="Of the paper's guarantee: how often it may fail.")
+        float, typer.Option(help="Failure probability in the paper's guarantee.")
     ] = 0.05,
     std_error: Annotated[
         float | None,
@@ -187,8 +187,8 @@ def plan(
     ] = 0.9,
     as_json: AsJson = False,
 ) -> None:
-    """Before paying: a pilot on this data, then evaluations, time, disk and memory for
-    each goal.
+    """Estimate the cost first: a short pilot on this data, then evaluations, time, disk and
+    memory for each goal.
     """
     with one_sentence(), only_json(as_json) as answer:
         from databanzhaf.pipeline import make_plan, prepare
@@ -260,7 +260,7 @@ def estimate(
         name = "-".join(["values", *parts, *([metric] if metric else [])])
         path, settings = out or folder / f"{name}.csv", result.job.settings
         inputs: list[Path | str | None] = [
-            folder / "run.db",
+            folder / "run.db" if ledger.is_dir() else ledger,
             folder / "run.json",
             settings.data,
             settings.validation,

@@ -45,7 +45,11 @@ def examine() -> dict[str, dict[str, str]]:
             name: _version(name) or f"not installed; for {use}: {to_install(extra)}"
             for name, (extra, use) in _OPTIONAL.items()
         },
-        "devices": {"CPU cores": str(_cores()), "CUDA": _cuda(), "compiled code is kept": _cache()},
+        "devices": {
+            "CPU cores": str(_cores()),
+            "CUDA": _cuda(),
+            "compiled code is cached": _cache(),
+        },
     }
 
 

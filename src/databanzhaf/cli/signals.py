@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import _thread
+import re
 import signal
 import threading
 import warnings
@@ -31,7 +32,7 @@ def one_sentence(
             warnings.showwarning = _note
             yield
     except DatabanzhafError as error:
-        say(f"databanzhaf: {error}")
+        say(f"databanzhaf: {_as_options(str(error))}")
         raise typer.Exit(BAD_INPUT) from error
     except KeyboardInterrupt:
         say(stopped)
@@ -39,6 +40,15 @@ def one_sentence(
     except MemoryError as error:
         say("databanzhaf: there is not enough memory. Give fewer rows or columns, or --jobs 1.")
         raise typer.Exit(BAD_INPUT) from error
+
+
+_NAMES = "budget|device|estimator|jobs|keep|metric|model|notion|repeats|seed|until"
+
+
+def _as_options(sentence: str) -> str:
+    """Arguments of Python, as the library's messages name them, as the shell's options."""
+    sentence = re.sub(rf"^`({_NAMES})`", r"--\1", sentence)
+    return re.sub(rf'\b({_NAMES})=("?)([\w.:-]*\w)\2', r"--\1 \3", sentence)
 
 
 _show_other_warning = warnings.showwarning
@@ -143,8 +153,7 @@ def stops_after_a_batch(folder: Path, *, watch: bool) -> Iterator[Any]:
         done, total = standing
         say(
             f"Stopped with {done:,} of {total:,} evaluations, all kept in {folder / 'run.db'}. "
-            "Rerun the same command to resume; "
-            f"`databanzhaf estimate {folder / 'run.db'}` reads the values so far."
+            "Rerun the same command to resume."
         )
         raise typer.Exit(TERMINATED if asked == signal.SIGTERM else INTERRUPTED) from None
     finally:

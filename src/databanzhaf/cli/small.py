@@ -57,8 +57,8 @@ def margin(
             "semivalues in both."
         )
         screen.print(
-            "Margins are as the paper prints them; the smallest noise that ties a pair is 0.707 "
-            "of that, for all notions alike."
+            "Margins follow the paper's formula; the smallest noise that can tie a pair is 0.707 "
+            "times as large, for every notion."
         )
 
 
@@ -74,7 +74,7 @@ def example(
         from databanzhaf.files import write_text
 
         if out.exists():
-            raise InvalidInput(f"`{out}` is there already", remedy="Give another --out.")
+            raise InvalidInput(f"`{out}` already exists", remedy="Give another --out.")
         write_text(out, path("suppliers").read_text(encoding="utf-8"))
         Screen().print(
             f"Written: {out}. Try: databanzhaf value {out} --target bought --id id --drop supplier",

@@ -57,12 +57,21 @@ def summary(result: Result, folder: Path) -> dict[str, Any]:
         "metric": job.metric,
         "players": job.dataset.n_players,
         "evaluations": estimate.n_evaluations,
+        "stability": result.trust.stability,
+        "noise_share": result.trust.noise_share,
+        "explained": None if estimate.fit is None else _finite(estimate.fit.explained),
+        "scores": result.record.scores,
+        "validation_rows": len(job.dataset.y_val),
         "suspects": table.loc[table["flag"] == "suspect", name].tolist(),
         "lowest": table.head(10).drop(columns="flag").to_dict(orient="records"),
         "values": str(folder / "values.csv"),
         "ledger": str(folder / "run.db"),
-        "notes": list(job.notes),
+        "notes": [*job.notes, *_doubts(result)],
     }
+
+
+def _finite(number: float) -> float | None:
+    return number if np.isfinite(number) else None
 
 
 def tell(screen: Screen, result: Result) -> None:
@@ -85,20 +94,21 @@ def _show_lowest(screen: Screen, result: Result) -> None:
     target = [job.settings.target] if job.who == "rows" else []
     n, count = len(table), f"{estimate.n_evaluations:,} evaluations"
     which = f"The {len(rows)} lowest of {n:,}" if len(rows) < n else f"All {n}"
-    title = f"{which} {estimate.notion.name} values, from {count}"
+    title = f"{which} {estimate.notion.name} values by {job.metric}, from {count}"
     show_table(screen, [*names, *target, "value", "95% interval", "flag"], rows, title)
 
 
 def _doubts(result: Result) -> list[str]:
     """Why not to rely on the values yet."""
+    from databanzhaf.pipeline.notes import no_better_than_guessing
     from databanzhaf.report.content import unsteady
 
-    estimate, doubts = result.estimate, []
+    estimate = result.estimate
+    doubts = no_better_than_guessing(result.record.scores, result.job.who)
     if np.isinf(estimate.std_errors).any():
         doubts.append(
-            "Infinite interval: too few evaluations include this "
-            f"{result.job.who.removesuffix('s')}. "
-            "Raise --budget; nothing is trained twice."
+            "Infinite interval: too few evaluations say anything about this "
+            f"{result.job.who.removesuffix('s')}. Raise --budget; nothing is trained twice."
         )
     elif estimate.estimator.name != "exact" and estimate.n_evaluations < FEW:
         doubts.append(
@@ -110,9 +120,23 @@ def _doubts(result: Result) -> list[str]:
             f"The ledger holds {result.kept:,} evaluations; these values use "
             f"{estimate.n_evaluations:,}, as --budget and --repeats ask."
         )
-    return (
-        doubts + unsteady(result.trust, result.job.who) + result.job.continued(result.evaluations)
-    )
+    return [
+        *doubts,
+        *_stopped_early(result),
+        *unsteady(result.trust, result.job.who),
+        *result.job.continued(result.evaluations),
+    ]
+
+
+def _stopped_early(result: Result) -> list[str]:
+    """What became of --until."""
+    settings, coalitions = result.job.settings, len(result.evaluations)
+    if settings.until is None:
+        return []
+    if coalitions < settings.budget:
+        reached = f"{coalitions:,} of {settings.budget:,} coalitions"
+        return [f"--until {settings.until} stopped the run after {reached}."]
+    return [f"--until {settings.until} was not met within --budget {settings.budget:,}."]
 
 
 def _verdict(result: Result) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 
 from databanzhaf.designs import Coin, Complementary
 from databanzhaf.errors import DesignMismatch
-from databanzhaf.estimate import Estimate
+from databanzhaf.estimate import Estimate, Fit
 from databanzhaf.estimators.moments import two_part_errors
 from databanzhaf.estimators.reuse import Split, bias, check_coin
 from databanzhaf.evaluations import BLOCK_CELLS, Evaluations
@@ -128,7 +128,7 @@ class Regression:
             notion,
             self,
             evaluations.players,
-            fit.explained,
+            Fit(fit.explained, _noise(samples)),
         )
 
     def _samples(self, evaluations: Evaluations, notion: Notion) -> Evaluations:
@@ -316,6 +316,12 @@ def _add(into: FloatArray, players: slice, inside: BoolArray, values: FloatArray
     with_player = np.einsum("ij,ij->j", values, inside)
     into[0, players] += with_player
     into[1, players] += values.sum(axis=0) - with_player
+
+
+def _noise(samples: Evaluations) -> float:
+    """Share of the variance of the averaged utilities that is training noise; NaN if unknown."""
+    total = float(samples.utility.var(ddof=1))
+    return min(1.0, float(samples.noise_variance().mean()) / total) if total > 0 else float("nan")
 
 
 def _fits_in_memory(n_players: int, samples: int) -> bool:

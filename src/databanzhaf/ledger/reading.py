@@ -15,15 +15,17 @@ from databanzhaf.protocols import Game, TwoStepGame
 
 
 def read_evaluations(
-    source: str | Path | Ledger | Evaluations, game: Game | None = None
+    source: str | Path | Ledger | Evaluations,
+    game: Game | None = None,
+    shape: tuple[int, int] | None = None,
 ) -> Evaluations:
-    """All evaluations of a ledger that have their repeats; with `game`, scored again by its
-    metric.
+    """All evaluations of a ledger that have their repeats; with `game`, scored again by its metric;
+    with `shape`, the first so many coalitions and repeats.
     """
     if isinstance(source, Evaluations):
         return source
     if isinstance(source, Ledger):
-        return _read(source, game)
+        return _read(source, game, shape)
     if not isinstance(source, (str, Path)):
         raise InvalidInput(
             "`source` must be a ledger's path, a Ledger or Evaluations",
@@ -37,25 +39,29 @@ def read_evaluations(
             remedy="Give the path that was passed as ledger=... to databanzhaf.value.",
         )
     with Ledger(source) as ledger:
-        return _read(ledger, game)
+        return _read(ledger, game, shape)
 
 
-def _read(ledger: Ledger, game: Game | None) -> Evaluations:
-    """All evaluations of a ledger that have their repeats; with `game`, scored again by
-    its metric.
-    """
+def _read(ledger: Ledger, game: Game | None, shape: tuple[int, int] | None) -> Evaluations:
     if ledger.is_new:
         raise InvalidInput(
             f"{ledger!r} holds no evaluations yet",
             remedy="Pass it as ledger=... to databanzhaf.value first.",
         )
     utilities = ledger.utilities(None if game is None else _rescoring(ledger, game))
+    design = designs.restore(ledger.design)
+    if shape is not None:
+        first = utilities[: shape[0], : shape[1]]
+        if first.shape != shape or np.isnan(first).any():
+            raise LedgerMismatch(
+                f"{shape[0]:,} coalitions with {shape[1]} repeats each are not all in {ledger!r}",
+                remedy="Repeat the command that wrote it.",
+            )
+        return complete_rows(design, first, ledger.stochastic, ledger.players)
     # If a run stopped among its repeats, read as many repeats as use the most evaluations.
     complete = np.cumsum(np.isnan(utilities), axis=1) == 0
     repeats = 1 + int(np.argmax(complete.sum(axis=0) * np.arange(1, utilities.shape[1] + 1)))
-    return complete_rows(
-        designs.restore(ledger.design), utilities[:, :repeats], ledger.stochastic, ledger.players
-    )
+    return complete_rows(design, utilities[:, :repeats], ledger.stochastic, ledger.players)
 
 
 def _rescoring(ledger: Ledger, game: Game) -> Callable[[bytes], float] | None:

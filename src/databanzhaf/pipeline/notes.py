@@ -28,6 +28,47 @@ def codes(table: pd.DataFrame, left_out: set[Any]) -> list[str]:
     return found
 
 
+def classes(name: str, labels: Any, *, asked: bool) -> list[str]:
+    """Classes that may be amounts, or slips of the pen; `asked` if the user asked for classes."""
+    found, counts = np.unique(labels, return_counts=True)
+    if found.dtype.kind in "iuf":
+        if asked or len(found) < 5:
+            return []
+        return [
+            f"`{name}` holds whole numbers, which are read as {len(found)} classes. Pass --task "
+            "regression if they are amounts."
+        ]
+    notes, alike = [], {}  # type: list[str], dict[str, list[str]]
+    for text in map(str, found):
+        alike.setdefault(" ".join(text.split()).casefold(), []).append(text)
+    for same in alike.values():
+        if len(same) > 1:
+            shown = " and ".join(map(repr, same[:3]))
+            notes.append(
+                f"The classes {shown} of `{name}` differ in spaces or case only. Make them one "
+                "class if they mean the same."
+            )
+    rare = [str(text) for text in found[counts < 3]]
+    if rare:
+        shown = ", ".join(map(repr, rare[:5])) + (", ..." if len(rare) > 5 else "")
+        notes.append(
+            f"{len(rare)} of {len(found)} classes of `{name}` have fewer than three rows: {shown}. "
+            "Check that they are not typing errors."
+        )
+    return notes
+
+
+def no_better_than_guessing(scores: dict[str, float] | None, who: str) -> list[str]:
+    """A model of all rows that scores no better than one of none."""
+    if scores is None or scores["all"] > scores["none"]:
+        return []
+    return [
+        f"The model learns nothing from this table: with all {who} it scores {scores['all']:.3f} "
+        f"on the validation rows, without any {scores['none']:.3f}. These values say little about "
+        f"the {who}. Try another --model, or check the target."
+    ]
+
+
 def unvalued(name: str | None, groups: Any, rows: IntArray) -> list[str]:
     """Groups of which every row is held out."""
     absent = [] if groups is None else np.setdiff1d(groups, groups[rows]).tolist()

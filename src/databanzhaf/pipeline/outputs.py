@@ -28,18 +28,18 @@ def write_table(path: Path, table: pd.DataFrame) -> None:
     write_text(path, table.to_csv(index=False, **how))
 
 
-def write_curve(path: Path, curve: Curve, evaluations: int) -> None:
-    """The removal curve of the values from so many evaluations."""
+def write_curve(path: Path, curve: Curve, values: dict[str, Any]) -> None:
+    """The removal curve, and which values it belongs to."""
     parts = {"counts": curve.counts, "utility": curve.utility, "random": curve.random}
     stored = {name: part.tolist() for name, part in parts.items()}
-    write_text(path, json.dumps({"evaluations": evaluations, **stored}) + "\n")
+    write_text(path, json.dumps({"of": values, **stored}) + "\n")
 
 
-def read_curve(path: Path, evaluations: int) -> Curve | None:
+def read_curve(path: Path, values: dict[str, Any]) -> Curve | None:
     """The curve that `write_curve` wrote, if it is there, whole, and of these values."""
     try:
         stored = json.loads(path.read_text(encoding="utf-8"))
-        if stored["evaluations"] != evaluations:
+        if stored["of"] != values:
             return None
         names = ("counts", "utility", "random")
         counts, utility, random = (np.array(stored[name], dtype=np.float64) for name in names)
@@ -68,6 +68,8 @@ def make_folder(out: Path) -> None:
 
 def check_not_input(path: Path, files: list[Path | str | None]) -> None:
     """A result must not overwrite what it is made from."""
+    if path.is_dir():
+        raise InvalidInput(f"`{path}` is a folder", remedy="Give the name of a file.")
     there = [Path(file) for file in files if file is not None and Path(file).exists()]
     if path.exists() and any(path.samefile(file) for file in there):
         raise InvalidInput(

@@ -1,4 +1,4 @@
-"""Before paying: how many evaluations a wanted precision takes, by theory and by a pilot on the
+"""Cost in advance: how many evaluations a wanted precision takes, by theory and by a pilot on the
 user's own data.
 """
 

@@ -104,6 +104,11 @@ def prepare(settings: Settings, fingerprint: dict[str, str] | None = None) -> Jo
     noted = [
         *ready.notes,
         *notes.codes(table, {*left_out} - {settings.target}),
+        *(
+            notes.classes(settings.target, target, asked=settings.task != "auto")
+            if classifies
+            else ()
+        ),
         *notes.unvalued(settings.groups, groups, rows),
         *notes.shared(ready.dataset),
         *notes.formulas(named),

@@ -36,6 +36,13 @@ class Record:
     repeats: int | None = None
     scores: dict[str, float] | None = None
 
+    @property
+    def shape(self) -> tuple[int, int] | None:
+        """Coalitions and repeats that the values were made of; None if the run did not finish."""
+        if self.evaluations is None or self.repeats is None:
+            return None
+        return self.evaluations // self.repeats, self.repeats
+
 
 def make_record(
     job: Job, estimate: Estimate | None = None, scores: dict[str, float] | None = None
@@ -127,6 +134,7 @@ def read_record(folder: Path) -> Record:
     path = folder / "run.json"
     try:
         stored = json.loads(path.read_text(encoding="utf-8"))
+        json.dumps(stored, ensure_ascii=False).encode()  # what no file can hold is no text
     except FileNotFoundError as error:
         raise InvalidInput(
             f"there is no `{path}`, which says how the run was made",
@@ -174,6 +182,7 @@ def _checked(stored: Any, folder: Path) -> Record:
         versions,
         _texts(stored, "fingerprint"),
         str(stored.get("databanzhaf", "unknown")),
+        _text(stored, "estimator"),
         **counts,
         scores=scores,
     )
@@ -218,6 +227,12 @@ def _texts(stored: dict[str, Any], name: str) -> dict[str, str]:
         f"`{name}` is {short(found)}",
     )
     return found  # type: ignore[no-any-return]
+
+
+def _text(stored: dict[str, Any], name: str) -> str | None:
+    found = stored.get(name)
+    _need(found is None or isinstance(found, str), f"`{name}` is {short(found)}")
+    return found
 
 
 def _need(holds: bool, otherwise: str) -> None:

@@ -17,7 +17,7 @@ from databanzhaf.evaluators import Local, Processes
 from databanzhaf.games import Learner
 from databanzhaf.models import make_game
 from databanzhaf.protocols import BoolArray, Evaluator, Game
-from databanzhaf.tables import Encoder, held_out
+from databanzhaf.tables import Encoder, held_out, mostly_numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,6 +66,9 @@ def make_ready(
     `groups` has one entry for each row of X; `index` are the rows' names.
     """
     _check_labels(y, classifies, alone=validation is None)
+    notes: list[str] = []
+    if not model.takes_rows_as_they_are and hasattr(X, "columns"):
+        notes += mostly_numbers(X)
     if validation is None:
         held = held_out(y, fraction, seed, by_class=classifies)
         if not held.any():
@@ -80,10 +83,9 @@ def make_ready(
         X_val, y_val = validation
     X, y = take(X, ~held), y[~held]
     _check_classes(y, classifies)
-    notes: list[str] = []
     if not model.takes_rows_as_they_are:
         encode = Encoder(X)
-        X, X_val, notes = encode(X), encode(X_val), list(encode.notes)
+        X, X_val, notes = encode(X), encode(X_val), [*encode.notes, *notes]
     if index is not None and groups is None:
         import pandas as pd
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -23,7 +24,8 @@ from databanzhaf.errors import (
     LedgerMismatch,
     check_path,
 )
-from databanzhaf.evaluations import Evaluations
+from databanzhaf.estimate import Estimate
+from databanzhaf.estimators.choice import by_name
 from databanzhaf.evaluators import play
 from databanzhaf.games import Learner
 from databanzhaf.ledger import Ledger, read_evaluations
@@ -104,7 +106,7 @@ def _evaluate(job: Job, out: Path, ledger: Ledger, watch: Watcher | None) -> Fin
         )
     except LedgerMismatch as error:
         remedy = "Give another --out for this run, or repeat the command that wrote it."
-        raise error.with_remedy(remedy) from error
+        raise error.with_differences(_differences(job, out)).with_remedy(remedy) from error
     except KeyboardInterrupt:
         if begun:
             write_record(job, make_record(job), out, status="stopped")
@@ -113,6 +115,29 @@ def _evaluate(job: Job, out: Path, ledger: Ledger, watch: Watcher | None) -> Fin
         with suppress(OSError):  # it is not empty
             out.rmdir()
         raise
+
+
+def _differences(job: Job, out: Path) -> tuple[str, ...]:
+    """What this command asks for and the one that wrote the folder did not, in its own words."""
+    try:
+        record = read_record(out)
+    except InvalidInput:
+        return ()
+    free = {"data", "validation", "budget", "repeats", "until", "flag", "jobs", "keep"}
+    then, now = record.settings.words(), job.settings.words()
+    lines = [
+        f"--{name.replace('_', '-')}: the run has {then[name] or 'none'}, this call has "
+        f"{now[name] or 'none'}"
+        for name in now
+        if name not in free and then[name] != now[name]
+    ]
+    if set(record.files.values()) != set(job.digests.values()):
+        lines.insert(0, f"`{job.settings.data}` has changed since the run")
+    if [line.split(":")[0] for line in lines] == ["--metric"]:
+        lines.append(
+            f"`databanzhaf estimate {out / 'run.db'} --metric {now['metric']}` trains nothing"
+        )
+    return tuple(lines)
 
 
 def open_ledger(path: Path, job: Job) -> Ledger:
@@ -149,8 +174,20 @@ def add_curve(result: Result, out: Path) -> Result:
     job, values = result.job, result.estimate
     seed, evaluator = job.settings.seed, job.evaluator
     curve = removal_curve(job.game, values, repeats=3, seed=seed, evaluator=evaluator)
-    outputs.write_curve(out / "curve.json", curve, values.n_evaluations)
+    outputs.write_curve(out / "curve.json", curve, _curve_of(job, values))
     return replace(result, curve=curve)
+
+
+def _curve_of(job: Job, values: Estimate) -> dict[str, Any]:
+    """Which values a removal curve belongs to."""
+    return {
+        "game": job.game.fingerprint(),
+        "notion": values.notion.name,
+        "estimator": values.estimator.name,
+        "seed": job.settings.seed,
+        "evaluations": values.n_evaluations,
+        "repeats": len(values.values_by_repeat),
+    }
 
 
 def reread(
@@ -182,20 +219,25 @@ def reread(
                 "another metric needs the models' predictions, and this run kept scores only",
                 remedy="Run it again with --keep predictions and another --out.",
             )
-        evaluations = read_evaluations(store, job.game if metric else None)
+        shape = record.shape if as_recorded else None
+        evaluations = read_evaluations(store, job.game if metric else None, shape)
         seconds, kept = store.seconds(), store.count()
-    if as_recorded:
-        evaluations = _recorded(evaluations, record)
+    # "auto" may choose another estimator than the version that made the run
+    name = (record.estimator if as_recorded else None) or job.settings.estimator
+    asked_for = by_name(name)
+    suits = asked_for is not None and asked_for.gives(job.settings.notion)
     try:
-        values = estimate(evaluations, job.settings.notion)
+        values = estimate(evaluations, job.settings.notion, estimator=name if suits else "auto")
     except DesignMismatch as error:
+        if len(evaluations) < (evaluations.design.size or 0):
+            raise error.with_remedy("Rerun the command that made it, to finish the run.") from error
         asked = notion or record.settings.notion.name
         raise error.with_remedy(
             f"Run `databanzhaf value` with --notion {asked} and another --out; a run with "
             "--estimator permutation serves every semivalue."
         ) from error
     checkpoints = tuple(history(evaluations, values)) if as_recorded else ()
-    curve = outputs.read_curve(ledger.parent / "curve.json", values.n_evaluations)
+    curve = outputs.read_curve(ledger.parent / "curve.json", _curve_of(job, values))
     return make_result(
         job, Finished(values, evaluations, checkpoints), record, seconds, kept, curve
     )
@@ -217,7 +259,7 @@ def _job_again(
         raise InvalidInput(
             "another metric needs the model of the run, which is code that its run.json names: "
             f"`{settings.model}`",
-            remedy="If you trust it, name it again by --model.",
+            remedy=f"If you trust that code, pass --model {settings.model} again.",
         )
     asked = replace(
         settings,
@@ -243,7 +285,8 @@ def _job_again(
     if other:
         warnings.warn(
             f"the settings in run.json do not match the ledger in {', '.join(other[:6])}: it was "
-            "edited, or the packages have changed. The values are the ledger's.",
+            "edited, --model names another one, or the packages have changed. The values are the "
+            "ledger's.",
             DatabanzhafWarning,
             stacklevel=2,
         )
@@ -260,15 +303,6 @@ def _note_other_table(path: str) -> None:
         DatabanzhafWarning,
         stacklevel=3,
     )
-
-
-def _recorded(evaluations: Evaluations, record: Record) -> Evaluations:
-    """The evaluations that a run last used, by its record; all of them if it did not finish."""
-    if record.evaluations is None or record.repeats is None:
-        return evaluations
-    coalitions = record.evaluations // record.repeats
-    used = evaluations.only(np.arange(len(evaluations)) < coalitions)
-    return replace(used, utilities=used.utilities[:, : record.repeats])
 
 
 def bytes_of_a_prediction(job: Job) -> int:

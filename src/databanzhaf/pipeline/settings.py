@@ -11,7 +11,7 @@ from databanzhaf import until as conditions
 from databanzhaf.applications import mislabels
 from databanzhaf.errors import InvalidInput, check_between, check_count, short
 from databanzhaf.estimate import Estimate
-from databanzhaf.notions import Banzhaf, named
+from databanzhaf.notions import Banzhaf, named, written
 from databanzhaf.protocols import IntArray, Notion
 from databanzhaf.until import Condition
 
@@ -56,7 +56,7 @@ class Flag:
         return mislabels(estimate, **{name: self.number})  # type: ignore[arg-type]
 
     def __str__(self) -> str:
-        return self.kind if self.number is None else f"{self.kind}:{self.number:g}"
+        return self.kind if self.number is None else f"{self.kind}:{written(self.number)}"
 
 
 @dataclass(frozen=True)

@@ -59,6 +59,7 @@ def content_of(result: Result) -> Content:
         table=_table(result),
         series=_series(result.checkpoints),
         trust=result.trust,
+        fit=estimate.fit,
         curve=result.curve,
         facts=_facts(result),
         settings=_settings(result.record, job),

@@ -10,7 +10,7 @@ import numpy as np
 
 from databanzhaf.applications import Curve
 from databanzhaf.diagnostics import Trust
-from databanzhaf.estimate import Estimate
+from databanzhaf.estimate import Estimate, Fit
 from databanzhaf.pipeline.settings import Flag
 from databanzhaf.protocols import FloatArray, IntArray
 
@@ -74,6 +74,7 @@ class Content:
     table: Table
     series: Series | None
     trust: Trust
+    fit: Fit | None
     curve: Curve | None
     facts: dict[str, str]
     settings: dict[str, str]
@@ -92,7 +93,9 @@ def describe(
     n, one, alerts = len(estimate.values), who.removesuffix("s"), []
     too_few = int(np.isinf(estimate.std_errors).sum())
     if too_few:
-        alerts.append(f"Too few evaluations include {too_few:,} of the {who}. Raise the budget.")
+        alerts.append(
+            f"Too few evaluations say anything about {too_few:,} of the {who}. Raise the budget."
+        )
     elif np.isnan(estimate.std_errors).all():
         alerts.append(
             "This run has no standard errors, so there is no telling how sure these values are. "
@@ -125,16 +128,14 @@ def unsteady(trust: Trust, who: str) -> list[str]:
     alerts = []
     if trust.stability is not None and trust.stability < 0.8:
         alerts.append(
-            f"The ranking is not stable yet: another run of this size would rank the {who} like "
-            "this one at a correlation of "
-            f"{trust.stability:.2f} only. The extremes hold sooner than the middle. Raise the "
-            f"budget before you compare single {who}."
+            f"The ranking is not stable yet: another run of this size would agree with it only at "
+            f"a rank correlation of about {max(trust.stability, 0.0):.2f}. The lowest and highest "
+            f"{who} settle first. Raise the budget before you compare single {who}."
         )
     if trust.noise_share is not None and trust.noise_share > 0.5:
         alerts.append(
-            f"{min(1.0, trust.noise_share):.0%} of the differences between models is training "
-            "noise. More "
-            "repeats would help."
+            f"{min(1.0, trust.noise_share):.0%} of the variance between models is training noise. "
+            "Raise --repeats."
         )
     return alerts
 

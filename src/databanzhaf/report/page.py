@@ -215,10 +215,9 @@ def _trust(content: Content) -> str:
     rows = {
         "Do two halves of the run agree?": _stated(
             trust.split_half,
-            f"at a rank correlation of {{:.2f}}; so another run of this size would agree at about "
-            f"{trust.stability or 0:.2f}; "
-            f"above 0.9 single {content.who} can be compared, below 0.8 only the extremes are "
-            "reliable",
+            f"Their rank correlation is {{:.2f}}, so another run of this size would agree at about "
+            f"{trust.stability or 0:.2f}. Above 0.9 single {content.who} can be compared, below "
+            "0.8 only the extremes are reliable",
             "the run is too short, or its values have no ranking",
         ),
         "How much is training noise?": _stated(
@@ -226,23 +225,24 @@ def _trust(content: Content) -> str:
             "{:.0%} of the variance between models",
             "two or more --repeats would measure it",
         ),
+        **({} if content.fit is None else {"How well does the linear fit do?": str(content.fit)}),
         f"Do {content.who} act on their own?": _stated(
             trust.linear_share,
             f"{{:.0%}} of the variance is explained by values that add up; the rest is "
             f"{content.who} that depend on each other, and noise",
-            "known for Banzhaf values from fair-coin coalitions only",
+            "needs Banzhaf values from fair-coin coalitions",
         ),
     }
     return _facts(rows)
 
 
 def _stated(number: float | None, known: str, unknown: str) -> str:
-    return f"unknown: {unknown}" if number is None else known.format(number)
+    return f"not available: {unknown}" if number is None else known.format(number)
 
 
 _VALUES = (
-    "Each point is a value: how much the score of a model changes, on average, when this "
-    "one joins a random subset of the others."
+    "Each point is one value: how much the score of a model changes, on average, when the row or "
+    "group joins a random subset of the others."
 )
 _BY_CLASS = "Boxes hold the middle half of each class, lowest mean first."
 _BY_GROUP = "Boxes hold the middle half of each group, lowest mean first."

@@ -1,7 +1,7 @@
 """Tables: read, split, encode."""
 
-from databanzhaf.tables.encode import Encoder
+from databanzhaf.tables.encode import Encoder, mostly_numbers
 from databanzhaf.tables.read import file_digest, read_table
 from databanzhaf.tables.split import held_out
 
-__all__ = ["Encoder", "file_digest", "held_out", "read_table"]
+__all__ = ["Encoder", "file_digest", "held_out", "mostly_numbers", "read_table"]

@@ -55,14 +55,6 @@ class Encoder:
                 f"{_listed(commas)} read as text because of decimal commas. To read numbers, pass "
                 "--decimal ','."
             )
-        for name in texts:
-            kind = "" if name in commas else _mostly_numbers(table[name])
-            if kind:
-                self.notes.append(
-                    f"{_listed([name])} read as text, since some of its cells are not numbers, "
-                    "such as "
-                    f"`{kind}`."
-                )
         many = [
             name
             for name in texts
@@ -166,13 +158,22 @@ def _plain(table: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(out, index=table.index)
 
 
-def _mostly_numbers(column: pd.Series[Any]) -> str:
-    """A cell that is not a number, of a column of texts that mostly are; "" if there is none."""
+def mostly_numbers(table: pd.DataFrame) -> list[str]:
+    """A note for each column of texts that are numbers but for a few cells. Of the whole table: the
+    odd cell may be held out.
+    """
     import pandas as pd
 
-    known = column[column != "(missing)"]
-    odd = known[pd.to_numeric(known, errors="coerce").isna()]
-    return str(odd.iloc[0])[:40] if 0 < len(odd) <= 0.1 * len(known) else ""
+    found = []
+    for name in table.columns[table.columns.map(lambda name: table[name].dtype.kind not in "biuf")]:
+        known = table[name].dropna()
+        odd = known[pd.to_numeric(known, errors="coerce").isna()]
+        if 0 < len(odd) <= 0.1 * len(known):
+            found.append(
+                f"Column `{name}` is read as text, since some of its cells are not numbers, such "
+                f"as `{str(odd.iloc[0])[:40]}`."
+            )
+    return found
 
 
 def _verb(verb: str, names: list[Any]) -> str:

@@ -181,7 +181,7 @@ def _check_header(path: Path, separator: str, how: dict[str, Any]) -> None:
     )
     if other is not None:
         raise InvalidInput(
-            f"`{path}` has one column, `{header[0][:60]}`, by the separator {separator!r}",
+            f"`{path}` has only one column, `{header[0][:60]}`, when split at {separator!r}",
             remedy=f"Pass --separator {other!r}.",
         )
 

@@ -207,7 +207,7 @@ def test_until_samples_few_groups_once_each():
         X, Y, groups=np.arange(len(Y)) % 4
     )
     assert found.estimate_.n_evaluations <= 300
-    assert found.estimate_.estimator.name == "reuse"
+    assert found.estimate_.estimator.name == "regression"
 
 
 @pytest.mark.parametrize("estimator", ["forest", "knn", "mlp", "logistic"])

@@ -80,7 +80,7 @@ def test_value_writes_values_ledger_and_record(suppliers):
     assert sorted(table["rank"]) == list(range(1, 211))
     assert set(table["flag"]) == {"", "suspect"}
     suspects = table["row"][table["flag"] == "suspect"]
-    assert (source["supplier"][suspects] == "eve").mean() > 0.4  # eve owns a sixth of the rows
+    assert (source["supplier"][suspects] == "eve").mean() > 1 / 3  # eve owns a sixth of the rows
     record = json.loads(Path("runs/suppliers/run.json").read_text())
     assert record["status"] == "finished"
     assert record["evaluations"] == 2000
@@ -428,16 +428,16 @@ BAD = {
     ),
     "model": (
         ("value", "iris.csv", "--target", "species", "--model", "tree"),
-        "`model` must be one of",
+        "--model must be one of",
     ),
-    "metric": (("value", "iris.csv", "--target", "species", "--metric", "beauty"), "`metric`"),
+    "metric": (("value", "iris.csv", "--target", "species", "--metric", "beauty"), "--metric"),
     "notion": (
         ("value", "iris.csv", "--target", "species", "--notion", "core"),
-        "`notion` must be",
+        "--notion must be",
     ),
-    "until": (("value", "iris.csv", "--target", "species", "--until", "tired"), "`until` must be"),
+    "until": (("value", "iris.csv", "--target", "species", "--until", "tired"), "--until must be"),
     "task": (("value", "iris.csv", "--target", "species", "--task", "dance"), "`task` must be"),
-    "budget": (("value", "iris.csv", "--target", "species", "--budget", "0"), "`budget` must be"),
+    "budget": (("value", "iris.csv", "--target", "species", "--budget", "0"), "--budget must be"),
     "fraction": (
         ("value", "iris.csv", "--target", "species", "--validation-fraction", "1"),
         "validation_fraction",
@@ -450,11 +450,11 @@ BAD = {
         ("value", "iris.csv", "--target", "species", "--flag", "below:x"),
         "`flag below` must be",
     ),
-    "seed": (("value", "iris.csv", "--target", "species", "--seed", "-1"), "`seed` must be"),
-    "jobs": (("value", "iris.csv", "--target", "species", "--jobs", "0"), "`jobs` must be"),
+    "seed": (("value", "iris.csv", "--target", "species", "--seed", "-1"), "--seed must be"),
+    "jobs": (("value", "iris.csv", "--target", "species", "--jobs", "0"), "--jobs must be"),
     "device": (
         ("value", "iris.csv", "--target", "species", "--device", "quantum"),
-        "`device` must be",
+        "--device must be",
     ),
     "folder is a file": (
         ("value", "iris.csv", "--target", "species", "--out", "iris.csv"),
@@ -462,13 +462,13 @@ BAD = {
     ),
     "budget beyond all counting": (
         ("value", "iris.csv", "--target", "species", "--budget", 10**10),
-        "`budget` times",
+        "--budget times",
     ),
     "until without a sample": (
         ("value", "iris.csv", "--target", "species", "--notion", "loo", "--until", "stable"),
         "cannot stop",
     ),
-    "keep": (("value", "iris.csv", "--target", "species", "--keep", "all"), "`keep` must be"),
+    "keep": (("value", "iris.csv", "--target", "species", "--keep", "all"), "--keep must be"),
     "metric for numbers": (
         ("value", "iris.csv", "--target", "species", "--model", "forest", "--metric", "mse"),
         "is for numbers",
@@ -496,7 +496,7 @@ BAD = {
     ),
     "small budget": (
         ("value", "iris.csv", "--target", "species", "--notion", "shapley", "--budget", "5"),
-        "`budget` must pay",
+        "--budget must pay",
     ),
 }
 

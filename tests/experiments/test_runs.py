@@ -616,7 +616,7 @@ def test_more_coalitions_give_the_agreement_that_was_projected():
     everything = db.Evaluations(design, np.arange(later), utilities, True, None)
 
     def values(evaluations):
-        return db.estimate(evaluations, db.Banzhaf()).values_by_repeat
+        return db.estimate(evaluations, estimator="reuse").values_by_repeat
 
     some = everything.only(everything.indices < now)
     halves = tuple(values(part) for part in ledgers.halves(some))

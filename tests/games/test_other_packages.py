@@ -7,6 +7,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import databanzhaf as db
+from databanzhaf.games.generators import seeded_generators
 
 X, Y = load_iris(return_X_y=True)
 ORDER = np.random.default_rng(0).permutation(len(Y))
@@ -75,7 +76,8 @@ def test_they_value_rows_and_give_the_same_bits_again(make):
 def test_a_coalition_without_a_middle_class_is_scored_by_the_labels_own_names(make):
     key = np.zeros(1, np.uint64)
     game = db.games.Learner(make(), data(), metric="accuracy")
-    answers = game.answers(one_class_missing()[0], key[0])
+    with seeded_generators(key[0]):  # else skorch starts where the tests before it left torch
+        answers = game.answers(one_class_missing()[0], key[0])
     seen = game.dataset.y_val != 1
     assert np.mean(answers.predict(None)[seen] == game.dataset.y_val[seen]) > 0.9
     assert answers.predict_proba(None).shape == (120, 3)

@@ -217,11 +217,14 @@ def old(tmp_path):
 
 def test_a_ledger_of_0_1_is_read_to_the_bit_and_says_that_it_has_no_checksums(old):
     with pytest.warns(db.DatabanzhafWarning, match=r"0\.1\.0, which kept no checksums"):
-        estimate = db.estimate(old / "run.db")
+        estimate = db.estimate(old / "run.db", estimator="reuse")
     with (old / "values.csv").open(newline="") as file:
         stored = list(csv.DictReader(file))
     assert estimate.values.tolist() == [float(line["value"]) for line in stored]
-    assert estimate.std_errors.tolist() == [float(line["std_error"]) for line in stored]
+    # since 0.2 errors also count what few samples may have missed
+    stored_errors = [float(line["std_error"]) for line in stored]
+    assert (estimate.std_errors > stored_errors).all()
+    np.testing.assert_allclose(estimate.std_errors, stored_errors, rtol=0.2)
 
 
 @pytest.mark.filterwarnings("ignore:the ledger:databanzhaf.DatabanzhafWarning")

@@ -416,10 +416,10 @@ def test_a_refused_call_leaves_no_file(path):
 def test_auto_goes_on_with_the_design_that_the_ledger_has(path):
     """Though all coalitions would now fit in the budget, or no longer do."""
     game, _ = noisy_additive(4)
-    assert db.value(game, budget=10, ledger=path).estimator.name == "reuse"
+    assert db.value(game, budget=10, ledger=path).estimator.name == "regression"
     more = db.value(game, budget=40, ledger=path)
-    assert (more.estimator.name, more.n_evaluations) == ("reuse", 40)
-    assert np.array_equal(more.values, db.value(game, budget=40, estimator="reuse").values)
+    assert (more.estimator.name, more.n_evaluations) == ("regression", 40)
+    assert np.array_equal(more.values, db.value(game, budget=40, estimator="regression").values)
     other = path.with_name("exact.db")
     assert db.value(game, budget=16, ledger=other).estimator.name == "exact"
     assert db.value(game, budget=10, ledger=other).estimator.name == "exact"

@@ -168,7 +168,7 @@ def plan(
     pilot: Annotated[
         int,
         typer.Option(
-            help="Evaluations to learn from, ten times more if it is quick; nothing is written."
+            help="Evaluations to learn from, more of them if it is quick; nothing is written."
         ),
     ] = 100,
     epsilon: Annotated[

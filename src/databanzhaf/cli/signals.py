@@ -47,7 +47,8 @@ _NAMES = "budget|device|estimator|jobs|keep|metric|model|notion|repeats|seed|unt
 
 def _as_options(sentence: str) -> str:
     """Arguments of Python, as the library's messages name them, as the shell's options."""
-    sentence = re.sub(rf"^`({_NAMES})`", r"--\1", sentence)
+    if re.match(rf"`({_NAMES})`", sentence):  # else it may name a column
+        sentence = re.sub(rf"`({_NAMES})`", r"--\1", sentence)
     return re.sub(rf'\b({_NAMES})=("?)([\w.:-]*\w)\2', r"--\1 \3", sentence)
 
 

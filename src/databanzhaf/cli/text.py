@@ -94,7 +94,7 @@ def _show_lowest(screen: Screen, result: Result) -> None:
     target = [job.settings.target] if job.who == "rows" else []
     n, count = len(table), f"{estimate.n_evaluations:,} evaluations"
     which = f"The {len(rows)} lowest of {n:,}" if len(rows) < n else f"All {n}"
-    title = f"{which} {estimate.notion.name} values by {job.metric}, from {count}"
+    title = f"{which} {estimate.notion.name} values ({job.metric}), {count}"
     show_table(screen, [*names, *target, "value", "95% interval", "flag"], rows, title)
 
 

@@ -39,7 +39,7 @@ _BOUNDED = (
 )
 
 
-# A pilot that cannot tell is made ten times longer, if that takes no longer than this.
+# A pilot is made ten times longer, or five evaluations for each player, if that takes no longer.
 CHEAP_SECONDS = 10.0
 
 
@@ -102,10 +102,10 @@ def make_plan(
     if design.size is None:
         units = max(2, -(-pilot // design.unit)) * design.unit
         m0, seconds, size, found = _pilot(job, units)
+        longer = max(10 * units, -(-5 * n // design.unit) * design.unit)
+        if longer * job.repeats * seconds < CHEAP_SECONDS:
+            m0, seconds, size, found = _pilot(job, longer)
         error, signal = _spread(found)
-        if not signal and np.isfinite(error) and 10 * m0 * seconds < CHEAP_SECONDS:
-            m0, seconds, size, found = _pilot(job, 10 * units)
-            error, signal = _spread(found)
     else:
         m0, seconds, size = _timed(job, design, min(pilot, design.size))
         error, signal = float("nan"), 0.0
@@ -145,14 +145,19 @@ def make_plan(
                 f"{m0:,} evaluations cannot tell the values from noise, and so not predict a "
                 f"ranking. Try --pilot {10 * m0}."
             )
+        elif m0 < 2 * n * job.repeats:
+            notes.append(
+                f"A pilot of {m0:,} evaluations for {n:,} {job.who} predicts roughly. Try --pilot "
+                f"{5 * n}."
+            )
         options.append(option("your --budget", job.settings.budget * job.repeats))
         if isinstance(notion, Banzhaf) and job.metric.startswith(_BOUNDED):
             epsilon = epsilon or signal or 0.1
             goal = f"proof: error below {epsilon:.2g} at {1 - delta:.0%}"
             options.append(option(goal, _whole(theory.samples_needed(n, epsilon, delta))))
             notes.append(
-                "The last line is what the paper's proof asks for whatever the data; it is far "
-                "more than yours needs."
+                "The last line is what the paper's proof asks for whatever the data; your data "
+                "need far less."
             )
         else:
             notes.append(

@@ -1,7 +1,7 @@
 """What every design promises: a pure function of the index, whatever the batch."""
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
@@ -17,6 +17,7 @@ DESIGNS = [
     designs.Coin(1, 0),
     designs.Coin(130, 1),
     designs.Anchored(7, 3),
+    designs.Complementary(7, 3),
     designs.Exhaustive(7),
     designs.Exhaustive(1),
     designs.LeaveOneOut(7),
@@ -68,20 +69,97 @@ def test_a_ledger_does_not_decide_what_is_imported(monkeypatch):
     assert "antigravity" not in sys.modules
 
 
-def test_designs_that_break_a_promise_are_found():
-    @dataclass(frozen=True)
-    class Drawn(Halves):
-        def coalitions(self, indices):
-            return np.random.default_rng().random((len(indices), self.n_players)) < 0.5
+@dataclass(frozen=True)
+class Drawn(Halves):
+    def coalitions(self, indices):
+        return np.random.default_rng().random((len(indices), self.n_players)) < 0.5
 
-    @dataclass(frozen=True)
-    class Counted(Halves):
-        def coalitions(self, indices):
-            return super().coalitions(np.arange(len(indices)))
 
-    for design in (Drawn(6), Counted(6)):
-        with pytest.raises(AssertionError):
-            check_design(design)
+@dataclass(frozen=True)
+class Counted(Halves):
+    def coalitions(self, indices):
+        return super().coalitions(np.arange(len(indices)))
+
+
+@dataclass(frozen=True)
+class Wrapped(Halves):
+    wrap: int = 256
+
+    def coalitions(self, indices):
+        return designs.Coin(self.n_players, 0).coalitions(np.asarray(indices) % self.wrap)
+
+
+@dataclass(frozen=True)
+class Short(Halves):
+    size: int | None = 1000
+
+    def coalitions(self, indices):
+        if (np.asarray(indices) >= 300).any():
+            raise IndexError("the list has ended")
+        return super().coalitions(indices)
+
+
+@dataclass(frozen=True)
+class Odd(Halves):
+    size: int | None = None
+    unit: int = 1
+
+
+@dataclass
+class Thawed:
+    n_players: int
+    size, unit, coalitions = None, 1, Halves.coalitions
+    shift = 0
+
+
+@dataclass(frozen=True)
+class Derived(Halves):
+    total: int = field(init=False, default=0)
+
+
+@dataclass(frozen=True)
+class Named(Halves):
+    design: str = "mine"
+
+
+@dataclass(frozen=True)
+class Listed(Halves):
+    law: object = ()
+
+
+class Plain:
+    n_players, size, unit, shift, coalitions = 6, None, 1, 0, Halves.coalitions
+
+
+class Partial:
+    n_players = 6
+
+
+BROKEN = [
+    (Drawn(6), "the same call .* index 0: got"),
+    (Counted(6), "order of the indices does not matter; index"),
+    (Wrapped(6), "256 to 495 are those of 0 to 239 again"),
+    (Wrapped(6, wrap=777), "777 to 1,016 are those of 0 to 239 again"),
+    (Wrapped(6, wrap=2**16), "65,536 to 65,775 are those of 0 to 239 again"),
+    (Short(6), "below its size of 1,000; indices 0 to 999 gave IndexError: the list has ended"),
+    (Short(6, size=None), "endless .* gave IndexError: the list has ended"),
+    (Odd(6, unit=0), "`unit` is a whole number, 1 or more; got 0"),
+    (Odd(6, size=0), "`size` is None or a whole number, 1 or more; got 0"),
+    (Thawed(6), r"frozen dataclass; Thawed is not decorated by @dataclass\(frozen=True\)"),
+    (Plain(), "frozen dataclass; Plain"),
+    (Derived(6), "field `total` .* init=False"),
+    (Named(6), "field .* called `design`"),
+    (Listed(6, law={1, 2}), "into JSON; got TypeError"),
+    (Listed(6, law=(1, 2)), r"after a ledger has stored it; got .*law=\[1, 2\]"),
+    (Partial(), "without coalitions, size, unit"),
+    (Halves, "an object; got the class Halves"),
+]
+
+
+@pytest.mark.parametrize(("design", "sentence"), BROKEN, ids=lambda x: getattr(x, "__name__", None))
+def test_designs_that_break_a_promise_are_found(design, sentence):
+    with pytest.raises(AssertionError, match=sentence):
+        check_design(design)
 
 
 @pytest.mark.parametrize(

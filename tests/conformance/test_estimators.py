@@ -106,20 +106,111 @@ def test_an_estimator_keeps_its_promises(estimator, notion):
     check_estimator(estimator, notion)
 
 
-def test_estimators_that_break_a_promise_are_found():
-    class Biased(estimators.Reuse):
-        def __call__(self, evaluations, notion):
-            good = super().__call__(evaluations, notion)
-            return replace(good, values=good.values * 0.9)
+def wrong(estimator, *, after=None, before=None, **members):
+    """The estimator with its estimates, its evaluations or its members changed."""
 
-    class Blind(estimators.Reuse):
-        def __call__(self, evaluations, notion):
-            design = db.designs.Coin(evaluations.n_players, 0)
-            return super().__call__(replace(evaluations, design=design), notion)
+    def call(self, evaluations, notion):
+        given = evaluations if before is None else before(evaluations)
+        estimate = kind.__call__(self, given, notion)
+        return estimate if after is None else replace(estimate, **after(estimate))
 
-    for broken, sentence in ((Biased(), "four standard errors"), (Blind(), "refused")):
-        with pytest.raises(AssertionError, match=sentence):
-            check_estimator(broken, BANZHAF)
+    kind = type(estimator)
+    return type("Wrong", (kind,), {"__call__": call, **members})()
+
+
+def in_a_row(evaluations):
+    return replace(evaluations, indices=np.arange(len(evaluations)))
+
+
+def any_bias(evaluations):
+    coin = isinstance(evaluations.design, db.designs.Coin)
+    return replace(evaluations, design=replace(evaluations.design, p=0.5)) if coin else evaluations
+
+
+def as_coin(evaluations):
+    return replace(evaluations, design=db.designs.Coin(evaluations.n_players, 0))
+
+
+def guess(estimate):
+    return {"values": 0 * estimate.values, "std_errors": np.full(6, 9.0)}
+
+
+class Partial:
+    name = "partial"
+
+
+REUSE, LOO = estimators.Reuse(), db.LeaveOneOut()
+BROKEN = {
+    "biased": (wrong(REUSE, after=lambda e: {"values": e.values * 0.9}), "four standard errors"),
+    "another design": (wrong(REUSE, before=as_coin), "Complementary.* refused with DesignMismatch"),
+    "exact": (
+        wrong(estimators.Exact(), after=lambda e: {"values": e.values * 2 + 1}),
+        r"of the truth; player 4 has 2\.953 ± 0, the truth is 0\.9764",
+    ),
+    "negated": (
+        wrong(estimators.LeaveOneOut(), after=lambda e: {"values": -e.values}),
+        "of the truth; player 0",
+        LOO,
+    ),
+    "least core": (
+        wrong(estimators.LeastCore(), after=lambda e: {"values": e.values * 1.1}),
+        "of the truth; player",
+        db.LeastCore(),
+    ),
+    "guess": (wrong(REUSE, after=guess), r"root mean square .* got 0\.\d+ .* too large"),
+    "exact guess": (
+        wrong(estimators.Exact(), after=lambda e: {"std_errors": e.std_errors * 3}),
+        "root mean square .* too large",
+    ),
+    "halved": (
+        wrong(REUSE, after=lambda e: {"std_errors": e.std_errors / 2}),
+        r"root mean square .* got [12]\.\d+ .* too small",
+    ),
+    "freedom": (
+        wrong(REUSE, after=lambda e: {"degrees_of_freedom": np.full(6, -1.0)}),
+        "`degrees_of_freedom` are positive; player 0 has -1",
+    ),
+    "indices": (wrong(REUSE, before=in_a_row), "gaps in `indices`.* player 4"),
+    "any bias": (
+        wrong(REUSE, before=any_bias),
+        r"p=0\.125\) are refused with .* or their values .*; player 4",
+    ),
+    "players": (wrong(REUSE, after=lambda e: {"players": None}), "names of the players; .* None"),
+    "count": (wrong(REUSE, after=lambda e: {"n_evaluations": 1}), "`n_evaluations` is 1,400.* 1$"),
+    "repeats": (
+        wrong(REUSE, after=lambda e: {"values_by_repeat": 0 * e.values_by_repeat}),
+        r"`values_by_repeat\[0\]` .*; player 0 has 0, .* alone gives",
+    ),
+    "shape": (wrong(REUSE, after=lambda e: {"values": e.values[1:]}), r"`values` .* \(5,\)"),
+    "gives all": (wrong(REUSE, gives=lambda self, notion: True), "`gives` .* shapley.* refuses"),
+    "gives anything": (
+        wrong(estimators.Exact(), gives=lambda self, notion: True),
+        "`gives` .* stranger.* refuses",
+    ),
+    "gives none": (wrong(REUSE, gives=lambda self, notion: False), "`gives` says that banzhaf"),
+    "partial": (Partial(), "without __call__, design, gives, reads, suits"),
+    "class": (estimators.Reuse, "an object; got the class Reuse"),
+}
+
+
+@pytest.mark.parametrize("fault", BROKEN)
+def test_estimators_that_break_a_promise_are_found(fault):
+    estimator, sentence, *notion = BROKEN[fault]
+    with pytest.raises(AssertionError, match=sentence):
+        check_estimator(estimator, *(notion or [BANZHAF]))
+
+
+@pytest.mark.parametrize(
+    ("refuses", "sentence"), [(True, "`gives` .*banzhaf.* of the truth"), (False, "not estimated")]
+)
+def test_an_estimator_that_ignores_the_notion_is_found(refuses, sentence):
+    class Deaf(estimators.Permutation):
+        def __call__(self, evaluations, notion):
+            taken = notion if refuses and not self.gives(notion) else SHAPLEY
+            return replace(super().__call__(evaluations, taken), notion=notion)
+
+    with pytest.raises(AssertionError, match=sentence):
+        check_estimator(Deaf(), SHAPLEY)
 
 
 @each_estimator

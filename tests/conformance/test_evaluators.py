@@ -2,6 +2,7 @@
 
 import os
 from contextlib import contextmanager
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -26,15 +27,55 @@ def test_an_evaluator_keeps_its_promises(evaluator, game):
     check_evaluator(evaluator, game)
 
 
-def test_evaluators_that_break_a_promise_are_found():
-    class Shifted(db.evaluators.Local):
-        @contextmanager
-        def session(self, game, keep_outcomes=False):
-            with super().session(game, keep_outcomes) as evaluate:
-                yield lambda coalitions, keys, starts: evaluate(coalitions, keys[::-1], starts[:1])
+class Broken(db.evaluators.Local):
+    """`Local`, with what goes in and what comes out changed."""
 
-    with pytest.raises(AssertionError, match=r"plain loop|where `starts` says"):
-        check_evaluator(Shifted(), GAMES[2])
+    def __init__(self, before=None, after=None, keeps=True):
+        vars(self).update(before=before, after=after, keeps=keeps)
+
+    @contextmanager
+    def session(self, game, keep_outcomes=False):
+        def run(*batch):
+            made = evaluate(*(batch if self.before is None else self.before(*batch)))
+            return made if self.after is None else self.after(made)
+
+        with super().session(game, keep_outcomes and self.keeps) as evaluate:
+            yield run
+
+
+class Partial:
+    workers = 1
+
+
+def idle(batch):
+    return replace(batch, seconds=np.zeros_like(batch.seconds))
+
+
+def filled(batch):
+    return replace(batch, utilities=np.nan_to_num(batch.utilities))
+
+
+def swapped(batch):
+    return replace(batch, outcomes=batch.outcomes and batch.outcomes[::-1])
+
+
+BROKEN = [
+    (Broken(lambda c, k, s: (c, k[::-1], s)), r"plain loop.*; coalition \{\}: got"),
+    (Broken(lambda c, k, s: (c, np.zeros_like(k), s)), "plain loop.* keys .*; coalition"),
+    (Broken(lambda c, k, s: (c, k, s[:1])), "where `starts` says; position 0: got 64.0, not 1.0"),
+    (Broken(keeps=False), "keep_outcomes=True.* got None"),
+    (Broken(after=swapped), r"outcomes are those of a plain loop; coalition \{\}"),
+    (Broken(after=filled), "the utility NaN; position 32 has 0.0"),
+    (Broken(after=idle), "every evaluation has a time; position 0"),
+    (Partial(), "without session"),
+]
+
+
+@pytest.mark.parametrize(("evaluator", "sentence"), BROKEN, ids=[text for _, text in BROKEN])
+def test_evaluators_that_break_a_promise_are_found(evaluator, sentence):
+    for game in (None, GAMES[0]):
+        with pytest.raises(AssertionError, match=sentence):
+            check_evaluator(evaluator, game)
 
 
 def test_processes_really_are_several():

@@ -45,33 +45,67 @@ def test_noise_is_in_the_key():
         assert np.array_equal(one, two) == (convex or not game.stochastic)
 
 
-def test_games_that_break_a_promise_are_found():
-    class Broken:
-        n_players, stochastic, call_size, players = 3, False, None, None
+class Broken:
+    """A right game of three players, but for what is overwritten."""
 
-        def __init__(self, utility, fingerprint=None):
-            self._utility, self._fingerprint = utility, fingerprint or {"game": "broken"}
+    n_players, stochastic, call_size, players = 3, False, None, None
 
-        def utility(self, coalitions, keys):
-            return self._utility(coalitions, keys)
+    def __init__(self, utility=None, fingerprint=None, **members):
+        self._utility, self._fingerprint = utility, fingerprint or {"game": "broken"}
+        vars(self).update(members)
 
-        def fingerprint(self):
-            return self._fingerprint
+    def utility(self, coalitions, keys):
+        size = coalitions.sum(axis=1).astype(float)
+        return size if self._utility is None else self._utility(coalitions, keys)
 
-    def fine(coalitions, keys):
-        return coalitions.sum(axis=1).astype(float)
+    def fingerprint(self):
+        made = self._fingerprint
+        return made(self) if callable(made) else made
 
-    check_game(Broken(fine))
-    broken = {
-        "place in a call": Broken(lambda c, k: c.sum(axis=1) + np.arange(float(len(c)))),
-        "other coalitions": Broken(lambda c, k: c.sum(axis=1) + float(len(c))),
-        "every key": Broken(lambda c, k: (k % np.uint64(7)).astype(float)),
-        "m utilities": Broken(lambda c, k: np.zeros(3)),
-        "float64": Broken(lambda c, k: c.sum(axis=1)),
-        "finite": Broken(lambda c, k: np.where(c.any(axis=1), 1.0, np.nan)),
-        "texts": Broken(fine, {"game": 1}),
-        "address": Broken(fine, {"game": "<object at 0x7f>"}),
-    }
-    for sentence, game in broken.items():
-        with pytest.raises(AssertionError, match=sentence):
-            check_game(game)
+
+class Partial:
+    n_players, stochastic = 3, False
+
+
+def at_random(coalitions, keys):
+    return np.random.default_rng().random(len(coalitions))
+
+
+BROKEN = {
+    "place in a call; coalition": Broken(lambda c, k: c.sum(axis=1) + np.arange(float(len(c)))),
+    r"other coalitions of a call; coalition \{\}: got 1.0, not 8.0": Broken(
+        lambda c, k: c.sum(axis=1) + float(len(c))
+    ),
+    r"comes from the key alone.* coalition \{\}: got 0\.\d+, not 0\.\d+": Broken(at_random),
+    r"every key; coalition \{0\}: got 3.0, not 2.0": Broken(
+        lambda c, k: (k % np.uint64(7)).astype(float)
+    ),
+    "m utilities": Broken(lambda c, k: np.zeros(3)),
+    "float64": Broken(lambda c, k: c.sum(axis=1)),
+    r"finite.* coalition \{\} has nan": Broken(lambda c, k: np.where(c.any(axis=1), 1.0, np.nan)),
+    "keys.* `stochastic` is True": Broken(stochastic=True),
+    "texts": Broken(None, {"game": 1}),
+    "address.* '<object at 0x7f3a5c001d90>'": Broken(None, {"game": "<object at 0x7f3a5c001d90>"}),
+    "id of the game": Broken(None, lambda game: {"game": str(id(game))}),
+    "id of the game, ": Broken(None, lambda game: {"game": f"{id(game):x}"}),
+    "a copy of the game": Broken(None, lambda game: {"game": str(id(game) % 99991)}),
+    "3 players have 3 names; got 2": Broken(players=["a", "b"]),
+    "`call_size` is None or a whole number, 1 or more; got 0": Broken(call_size=0),
+    "`call_size` .* got -4": Broken(call_size=-4),
+    "`n_players` is a whole number, 1 or more; got 0": Broken(n_players=0),
+    "without call_size, fingerprint, players, utility": Partial(),
+    r"an object; got the class Partial": Partial,
+}
+
+
+@pytest.mark.parametrize("sentence", BROKEN)
+def test_games_that_break_a_promise_are_found(sentence):
+    with pytest.raises(AssertionError, match=sentence):
+        check_game(BROKEN[sentence])
+
+
+def test_games_that_only_look_broken_pass():
+    check_game(Broken())
+    check_game(Broken(None, {"game": "a 10x10 grid, 0x2a"}))
+    check_game(Broken(stochastic=True), noisy=False)
+    check_game(Broken(lambda c, k: k / 2.0**64, stochastic=True, call_size=2, players="abc"))

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from databanzhaf import chance, designs, games
-from databanzhaf.protocols import BoolArray, Evaluator, FloatArray, Game, TwoStepGame
-from databanzhaf.testing.promises import promise, same
+from databanzhaf.protocols import BoolArray, Evaluator, FloatArray, Game, KeyArray, TwoStepGame
+from databanzhaf.testing.promises import has_members, is_count, named, promise, same
 
 _EVERY = designs.Exhaustive(6).coalitions(np.arange(64))
 _KEYS = chance.keys(4, chance.TRAINING, np.arange(64))
@@ -16,12 +16,15 @@ _STARTS = np.array([0, 1, 5, 20, 21, 50])
 
 
 def check_evaluator(evaluator: Evaluator, game: Game | None = None) -> None:
-    """Check the promises of `protocols.Evaluator`, on a game of six players (by default a small
-    one of its own).
+    """Check the promises of `protocols.Evaluator`, on a small noisy game that makes outcomes, and
+    on a game of six players of your own if there is one.
     """
-    promise(isinstance(evaluator, Evaluator), "an evaluator has the members of protocols.Evaluator")
-    promise(evaluator.workers >= 1, "an evaluator has one worker or more")
-    _check_utilities(evaluator, games.Function(6, _squares) if game is None else game)
+    has_members(evaluator, Evaluator, "an evaluator")
+    is_count(evaluator.workers, "workers")
+    for each in [_Drawn()] if game is None else [_Drawn(), game]:
+        _check_utilities(evaluator, each)
+        if isinstance(each, TwoStepGame):
+            _check_outcomes(evaluator, each)
     _check_calls(evaluator)
     _check_failure(evaluator)
     _check_threads(evaluator)
@@ -36,42 +39,96 @@ def _check_utilities(evaluator: Evaluator, game: Game) -> None:
             evaluate(_EVERY, _KEYS, _STARTS),
             evaluate(_EVERY[:1], _KEYS[:1], _STARTS[:1]),
         )
-    same(batch.utilities, expected, "utilities are those of a plain loop, bit by bit")
+    promise(batch.failure is None, f"nothing fails; got {batch.failure}")
+    same(
+        batch.utilities,
+        expected,
+        "utilities are those of a plain loop, bit by bit, with coalitions and keys as they came",
+        _coalition,
+    )
     same(again.utilities, game.utility(_EVERY[:1], _KEYS[:1]), "a session takes a second batch")
-    promise((batch.seconds > 0).all(), "every evaluation has a time")
-    promise(batch.failure is None, "nothing failed")
+    idle = np.flatnonzero(~(batch.seconds > 0))
+    promise(not len(idle), f"every evaluation has a time; position {[*idle, 0][0]} has none")
     promise(batch.outcomes is None, "outcomes come only when they are asked for")
-    if isinstance(game, TwoStepGame):
-        with evaluator.session(game, keep_outcomes=True) as evaluate:
-            kept = evaluate(_EVERY, _KEYS, np.arange(64)).outcomes
-        promise(kept == game.outcomes(_EVERY, _KEYS), "outcomes are those of a plain loop")
+
+
+def _check_outcomes(evaluator: Evaluator, game: TwoStepGame) -> None:
+    with evaluator.session(game, keep_outcomes=True) as evaluate:
+        batch = evaluate(_EVERY, _KEYS, np.arange(64))
+    expected = game.outcomes(_EVERY, _KEYS)
+    kept = batch.outcomes
+    if kept is None:
+        raise AssertionError("keep_outcomes=True returns the outcomes; got None")
+    promise(len(kept) == 64, f"64 evaluations have 64 outcomes; got {len(kept)}")
+    wrong = [row for row in range(64) if kept[row] != expected[row]]
+    promise(
+        not wrong, f"outcomes are those of a plain loop; {_coalition((wrong or [0])[0])} is not"
+    )
+    scores = [game.score(outcome) for outcome in expected]
+    same(batch.utilities, scores, "utilities are the scores of the kept outcomes", _coalition)
+
+
+def _coalition(row: int) -> str:
+    return named(_EVERY[row])
 
 
 def _check_calls(evaluator: Evaluator) -> None:
     with evaluator.session(games.Function(6, _size_of_the_call)) as evaluate:
         sizes = evaluate(_EVERY, _KEYS, _STARTS).utilities
-    lengths = np.diff([*_STARTS, 64])
-    same(sizes, np.repeat(lengths, lengths), "calls of the game begin where `starts` says")
+    lengths = np.diff([*_STARTS, 64]).astype(np.float64)
+    same(
+        sizes,
+        np.repeat(lengths, lengths.astype(np.int64)),
+        "calls of the game begin where `starts` says",
+    )
 
 
 def _check_failure(evaluator: Evaluator) -> None:
     with evaluator.session(games.Function(6, _ill)) as evaluate:
         batch = evaluate(_EVERY, _KEYS, np.arange(64))
     failure = batch.failure
-    promise(failure is not None and failure.position == 32, "the first failure has its position")
-    promise(failure is not None and "player 5 is ill" in failure.reason, "and its reason")
+    if failure is None:
+        raise AssertionError("a game that raises leaves a failure in its batch; got None")
+    promise(failure.position == 32, f"the first failure is at position 32; got {failure.position}")
+    promise(
+        "player 5 is ill" in failure.reason,
+        f"a failure has the reason 'player 5 is ill'; got {failure.reason!r}",
+    )
     same(batch.utilities[:32], _EVERY[:32].sum(axis=1), "what came before a failure is kept")
-    promise(np.isnan(batch.utilities[32]), "what failed has no utility")
+    filled = np.flatnonzero(~np.isnan(batch.utilities[32:])) + 32
+    promise(
+        not len(filled),
+        "what failed, or was not evaluated, has the utility NaN; "
+        + " ".join(f"position {row} has {batch.utilities[row]}" for row in filled[:1]),
+    )
 
 
 def _check_threads(evaluator: Evaluator) -> None:
     with evaluator.session(games.Function(6, _threads)) as evaluate:
         counts = evaluate(_EVERY, _KEYS, _STARTS).utilities
-    promise((counts == 1).all(), "a worker has one BLAS thread: more would change the last bits")
+    promise(
+        (counts == 1).all(),
+        f"a worker has one BLAS thread, as more would change the last bits; got {counts.max():g}",
+    )
 
 
-def _squares(coalitions: BoolArray) -> Any:
-    return coalitions.sum(axis=1) ** 2
+class _Drawn:
+    """Players and noise, and an outcome that is the utility's eight bytes."""
+
+    n_players, stochastic, call_size, players = 6, True, None, None
+
+    def utility(self, coalitions: BoolArray, keys: KeyArray) -> FloatArray:
+        utilities: FloatArray = chance.uniform(keys, 1)[:, 0] + coalitions.sum(axis=1) ** 2
+        return utilities
+
+    def outcomes(self, coalitions: BoolArray, keys: KeyArray) -> list[bytes]:
+        return [utility.tobytes() for utility in self.utility(coalitions, keys)]
+
+    def score(self, outcome: bytes) -> float:
+        return float(np.frombuffer(outcome)[0])
+
+    def fingerprint(self) -> dict[str, str]:
+        return {"game": "squares with noise"}
 
 
 def _size_of_the_call(coalitions: BoolArray) -> FloatArray:

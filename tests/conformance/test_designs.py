@@ -149,7 +149,7 @@ BROKEN = [
     (Plain(), "frozen dataclass; Plain"),
     (Derived(6), "field `total` .* init=False"),
     (Named(6), "field .* called `design`"),
-    (Listed(6, law={1, 2}), "into JSON; got TypeError"),
+    (Listed(6, law={1, 2}), "into JSON; got InvalidInput"),
     (Listed(6, law=(1, 2)), r"after a ledger has stored it; got .*law=\[1, 2\]"),
     (Partial(), "without coalitions, size, unit"),
     (Halves, "an object; got the class Halves"),

@@ -75,6 +75,24 @@ def test_each_sample_is_adjusted_by_the_fit_without_it(n, m, p, rng):
     )
 
 
+def test_the_fit_says_what_it_explains_and_what_is_noise(rng):
+    design = designs.Coin(N, 5)
+    m = 3000
+    signal = (design.coalitions(np.arange(m)) @ np.ones(N))[:, None] * np.sqrt(4 / N)  # variance 1
+    for repeats, noise in ((1, np.nan), (2, 1 / 3), (4, 1 / 5)):
+        utilities = signal + rng.normal(size=(m, repeats))
+        evaluations = Evaluations(design, np.arange(m), utilities, stochastic=True)
+        fit = estimators.Regression()(evaluations, BANZHAF).fit
+        assert fit.explained == pytest.approx(1 / (1 + 1 / repeats), abs=0.04)
+        assert fit.noise == pytest.approx(noise, abs=0.03, nan_ok=True)
+    assert str(fit).startswith(f"the fit explains {fit.explained:.0%} of the variance")
+    assert str(fit).endswith(f"; {fit.noise:.0%} is training noise")
+    alone = Evaluations(design, np.arange(m), signal, stochastic=True)
+    said = repr(estimators.Regression()(alone, BANZHAF))
+    assert "the fit explains 100% of the variance of the utilities" in said
+    assert "noise" not in said
+
+
 def test_a_large_penalty_is_sample_reuse(rng):
     """With a share of 0.001, what is left of the fit is next to nothing."""
     design = designs.Coin(N, 5)

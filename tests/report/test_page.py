@@ -153,7 +153,7 @@ def test_alerts_say_what_matters_first():
     ]
     unsure = describe(found, np.arange(3), Trust(0.4, 0.8, None), "rows")
     assert "not stable yet" in unsure[1]
-    assert "80% of the differences" in unsure[2]
+    assert "80% of the variance" in unsure[2]
     assert (
         "Too few evaluations" in describe(estimated([1, 2], np.inf), np.arange(0), SURE, "rows")[0]
     )

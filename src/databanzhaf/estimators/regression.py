@@ -321,7 +321,8 @@ def _add(into: FloatArray, players: slice, inside: BoolArray, values: FloatArray
 def _noise(samples: Evaluations) -> float:
     """Share of the variance of the averaged utilities that is training noise; NaN if unknown."""
     total = float(samples.utility.var(ddof=1))
-    return min(1.0, float(samples.noise_variance().mean()) / total) if total > 0 else float("nan")
+    share = float(samples.noise_variance().mean()) / total if total > 0 else float("nan")
+    return 1.0 if share > 1 else share
 
 
 def _fits_in_memory(n_players: int, samples: int) -> bool:

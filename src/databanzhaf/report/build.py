@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,8 @@ import numpy as np
 
 from databanzhaf.diagnostics import Checkpoint
 from databanzhaf.files import write_text
-from databanzhaf.pipeline import Job, Record, Result
+from databanzhaf.pipeline import Job, Record, Result, Settings
+from databanzhaf.pipeline.notes import no_better_than_guessing
 from databanzhaf.report.content import Content, Series, Table, cell, describe
 from databanzhaf.report.page import render
 from databanzhaf.report.picture import data_address, is_image
@@ -47,7 +49,10 @@ def content_of(result: Result) -> Content:
         f"{len(job.dataset.y_val):,} validation rows.",
         who=who,
         rule=settings.flag,
-        alerts=describe(estimate, suspects, result.trust, who, rule=settings.flag, groups=groups),
+        alerts=[
+            *no_better_than_guessing(result.record.scores, who),
+            *describe(estimate, suspects, result.trust, who, rule=settings.flag, groups=groups),
+        ],
         names=_names(job),
         values=estimate.values,
         low=low,
@@ -160,11 +165,23 @@ def _settings(record: Record, job: Job) -> dict[str, str]:
     """
     typed = dict(zip(("data", "validation"), record.files, strict=False))
     words = {**job.settings.words(), **typed}
-    settings = {name: value for name, value in words.items() if value not in (None, (), "")}
     files = {f"sha256 of {name}": digest for name, digest in record.files.items()}
     versions = ", ".join(f"{name} {version}" for name, version in record.versions.items())
-    shown = {**settings, **files, "databanzhaf": record.databanzhaf, "versions": versions}
     return {
-        name: ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
-        for name, value in shown.items()
+        "command": _command(words),
+        **files,
+        "databanzhaf": record.databanzhaf,
+        "versions": versions,
     }
+
+
+def _command(words: dict[str, Any]) -> str:
+    """What to type to make the run again: every setting that is not the default."""
+    usual = Settings("", "").words()
+    command = ["databanzhaf", "value", words.pop("data")]
+    for name, value in words.items():
+        if value != usual[name]:
+            option = f"--{name.replace('_', '-')}"
+            for each in value if isinstance(value, tuple) else [value]:
+                command += [option, str(each)]
+    return shlex.join(command)

@@ -75,7 +75,9 @@ def test_suspects_find_flipped_labels():
 
 
 def test_pandas_index_and_mixed_columns_are_kept():
-    frame = pd.DataFrame(X[:, :3], columns=["a", "b", "c"], index=[f"row {i}" for i in range(120)])
+    frame = pd.DataFrame(
+        X[:, :3].copy(), columns=["a", "b", "c"], index=[f"row {i}" for i in range(120)]
+    )
     frame.loc["row 3", "a"] = np.nan
     frame["city"] = np.where(np.arange(120) % 3, "Rome", None)
     labels = pd.Series(np.where(Y, "good", "bad"), index=frame.index)

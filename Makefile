@@ -24,6 +24,7 @@ format: $(READY)
 
 docs: $(READY)
 	$(BIN)/python docs/figures/flipped_labels.py
+	$(BIN)/python docs/figures/estimators.py
 	$(BIN)/python -m sphinx -q -W -b html docs site
 	$(BIN)/python -m pytest tests/test_docs.py
 

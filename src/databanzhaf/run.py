@@ -190,6 +190,12 @@ def estimate(
     return choice.natural(estimator, evaluations, notion)(evaluations, notion)
 
 
+def estimator_for(name: str, notion: Notion) -> str:
+    """The estimator of this name if it gives the notion, else "auto"."""
+    named = choice.by_name(name)
+    return name if named is not None and named.gives(notion) else "auto"
+
+
 def design_of(
     notion: Notion, n_players: int, budget: int, seed: int = 0, estimator: str | Estimator = "auto"
 ) -> Design:

@@ -439,7 +439,7 @@ def test_bad_input_names_what_there_is(tmp_path, monkeypatch):
         (("mislabel_detection", "--datasets", "iris"), "pol"),
         (("margins", "--scale", "2"), "`scale` must"),
         (("weighted_training", "--draws", "0"), "`draws` must"),
-        (("weighted_training", "--jobs", "-2"), "`jobs` must"),
+        (("weighted_training", "--jobs", "-2"), "--jobs must"),
         (("all", "--datasets", "pol"), "belongs to one experiment"),
         (("margins", "--datasets", "pol"), "has no datasets to choose"),
         (("margins", "--seed", "-5"), "`seed` must"),

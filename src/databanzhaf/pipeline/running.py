@@ -25,7 +25,6 @@ from databanzhaf.errors import (
     check_path,
 )
 from databanzhaf.estimate import Estimate
-from databanzhaf.estimators.choice import by_name
 from databanzhaf.evaluators import play
 from databanzhaf.games import Learner
 from databanzhaf.ledger import Ledger, read_evaluations
@@ -43,7 +42,7 @@ from databanzhaf.pipeline.recorded import Recorded
 from databanzhaf.pipeline.result import Result, make_result
 from databanzhaf.progress import Watcher
 from databanzhaf.protocols import BoolArray, IntArray
-from databanzhaf.run import Finished, estimate, finish
+from databanzhaf.run import Finished, estimate, estimator_for, finish
 
 # A model's predictions are kept, so that the metric can change later, if they need no more disk
 # than this. The budget has no part in it: a run that is continued must equal one that was not.
@@ -224,10 +223,9 @@ def reread(
         seconds, kept = store.seconds(), store.count()
     # "auto" may choose another estimator than the version that made the run
     name = (record.estimator if as_recorded else None) or job.settings.estimator
-    asked_for = by_name(name)
-    suits = asked_for is not None and asked_for.gives(job.settings.notion)
     try:
-        values = estimate(evaluations, job.settings.notion, estimator=name if suits else "auto")
+        chosen = estimator_for(name, job.settings.notion)
+        values = estimate(evaluations, job.settings.notion, estimator=chosen)
     except DesignMismatch as error:
         if len(evaluations) < (evaluations.design.size or 0):
             raise error.with_remedy("Rerun the command that made it, to finish the run.") from error

@@ -436,11 +436,11 @@ BAD = {
         "--notion must be",
     ),
     "until": (("value", "iris.csv", "--target", "species", "--until", "tired"), "--until must be"),
-    "task": (("value", "iris.csv", "--target", "species", "--task", "dance"), "`task` must be"),
+    "task": (("value", "iris.csv", "--target", "species", "--task", "dance"), "--task must be"),
     "budget": (("value", "iris.csv", "--target", "species", "--budget", "0"), "--budget must be"),
     "fraction": (
         ("value", "iris.csv", "--target", "species", "--validation-fraction", "1"),
-        "validation_fraction",
+        "--validation-fraction must",
     ),
     "flag that is no share": (
         ("value", "iris.csv", "--target", "species", "--flag", "fdr:7"),

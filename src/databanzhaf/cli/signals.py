@@ -42,14 +42,22 @@ def one_sentence(
         raise typer.Exit(BAD_INPUT) from error
 
 
-_NAMES = "budget|device|estimator|jobs|keep|metric|model|notion|repeats|seed|until"
+_NAMES = (
+    "budget|decimal|delta|device|draws|epsilon|estimator|flag|image-scale|jobs|keep|metric|model|n|"
+    "notion|pilot|repeats|scale|seed|stability|std_error|task|until|validation_fraction"
+)
 
 
 def _as_options(sentence: str) -> str:
     """Arguments of Python, as the library's messages name them, as the shell's options."""
+
+    def option(found: re.Match[str]) -> str:
+        name, value = found["name"].replace("_", "-"), found.groupdict().get("value")
+        return f"--{name}" if value is None else f"--{name} {value}"
+
     if re.match(rf"`({_NAMES})`", sentence):  # else it may name a column
-        sentence = re.sub(rf"`({_NAMES})`", r"--\1", sentence)
-    return re.sub(rf'\b({_NAMES})=("?)([\w.:-]*\w)\2', r"--\1 \3", sentence)
+        sentence = re.sub(rf"`(?P<name>{_NAMES})`", option, sentence)
+    return re.sub(rf'\b(?P<name>{_NAMES})=("?)(?P<value>[\w.:-]*\w)\2', option, sentence)
 
 
 _show_other_warning = warnings.showwarning

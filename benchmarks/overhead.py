@@ -36,7 +36,7 @@ def measure(kind: str, n: int) -> dict[str, float]:
 
     game, m = db.games.Function(n, free, name="free"), BUDGETS[n]
     with tempfile.TemporaryDirectory() as folder:
-        db.value(game, budget=1000)  # imports and first calls
+        db.value(game, estimator="reuse", budget=1000)  # imports and first calls
         before, start = peak(), time.perf_counter()
         if kind == "design":
             coin = db.designs.Coin(n, 0)
@@ -45,7 +45,7 @@ def measure(kind: str, n: int) -> dict[str, float]:
                 coin.coalitions(np.arange(low, min(low + step, m)))
         else:
             ledger = None if kind == "memory" else os.path.join(folder, "run.db")
-            db.value(game, budget=m, ledger=ledger)
+            db.value(game, estimator="reuse", budget=m, ledger=ledger)
         seconds = time.perf_counter() - start
     return {"rate": m / seconds, "peak": peak(), "grown": peak() - before}
 

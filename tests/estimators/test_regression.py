@@ -269,3 +269,27 @@ def test_players_without_contrast_and_equal_utilities_claim_nothing(m):
     assert np.isinf(estimate.std_errors[without]).all()
     assert (estimate.values[without] == 0).all()
     assert np.isfinite(estimate.std_errors[~without]).any()
+
+
+@pytest.mark.parametrize("m", [N // 2, 3 * N, 40 * N])
+@pytest.mark.parametrize(("p", "paired"), [(0.5, False), (0.5, True), (0.3, False)])
+def test_axioms(m, p, paired, rng):
+    """Scale and shift move values and errors as they must, exactly; a player that does nothing and
+    two that do the same are so within their errors.
+    """
+    notion = BANZHAF if p == 0.5 else db.WeightedBanzhaf(p)
+    estimator = estimators.Regression(paired=paired)
+    design = estimator.design(notion, N, 4)
+    m *= 2 if paired else 1
+    coalitions = design.coalitions(np.arange(m)).astype(float)
+    alike = coalitions[:, 1] + coalitions[:, 2]  # player 0 does nothing, 1 and 2 the same
+    utility = np.sqrt(1 + 2 * alike + coalitions[:, 3:] @ rng.random(N - 3)) + coalitions[:, 3]
+    first = estimator(sampled(design, m, utility), notion)
+    other = estimator(sampled(design, m, 1e9 - 1e3 * utility), notion)
+    np.testing.assert_allclose(other.values, -1e3 * first.values, rtol=1e-4, atol=1e-3)
+    np.testing.assert_allclose(other.std_errors, 1e3 * first.std_errors, rtol=1e-4)
+    known = np.isfinite(first.std_errors)
+    low, high = first.interval(0.9999)
+    assert not known[0] or low[0] <= 0 <= high[0]
+    apart = np.hypot(first.std_errors[1], first.std_errors[2])
+    assert not known[1:3].all() or abs(first.values[1] - first.values[2]) < 6 * apart

@@ -62,7 +62,9 @@ class Exact:
             std_errors, freedom = _noise(evaluations, notion)
         else:
             raise DesignMismatch(
-                "exact values are known for semivalues and the least core", got=short(notion)
+                "exact values are known for semivalues and the least core",
+                got=short(notion),
+                remedy="Derive your notion from notions.SizeWeighted.",
             )
         return Estimate(
             values,

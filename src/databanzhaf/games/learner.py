@@ -69,13 +69,11 @@ class Learner:
         )
         if not usable or not (is_classifier(estimator) or is_regressor(estimator)):
             raise InvalidInput(
-                "`estimator` must be a scikit-learn classifier or regressor, an instance; got "
-                f"{short(estimator)}. "
-                + (
-                    "Torch modules go to games.Module."
-                    if hasattr(estimator, "named_parameters")
-                    else "Try LogisticRegression()."
-                )
+                "`estimator` must be a scikit-learn classifier or regressor, an instance",
+                got=short(estimator),
+                remedy="Torch modules go to games.Module."
+                if hasattr(estimator, "named_parameters")
+                else "Try LogisticRegression().",
             )
         self.estimator = estimator
         self.dataset = dataset

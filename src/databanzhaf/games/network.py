@@ -96,7 +96,9 @@ class Network(TrainedGame):
         self.dataset, self.loss, self.sample_weight = dataset, loss, sample_weight
         if not isinstance(loss, str):
             raise InvalidInput(
-                "`loss` must be a name", got=f"{short(loss)}. games.Module takes a loss of your own"
+                "`loss` must be a name",
+                got=short(loss),
+                remedy="games.Module takes a loss of your own.",
             )
         if (
             isinstance(hidden, (str, bytes))

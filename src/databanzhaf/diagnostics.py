@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from databanzhaf.designs import Coin, Exhaustive
+from databanzhaf.designs import Coin, Complementary, Exhaustive
+from databanzhaf.errors import DesignMismatch
 from databanzhaf.evaluations import Evaluations
 from databanzhaf.notions import LeastCore
 from databanzhaf.protocols import Estimator, Notion
@@ -89,7 +90,10 @@ def split_half(evaluations: Evaluations, notion: Notion, estimator: Estimator) -
     if len(np.unique(sample)) < 8:
         return float("nan")
     parts = (evaluations.only(sample % 2 == parity) for parity in (0, 1))
-    return spearman(*(estimator(part, notion).values for part in parts))
+    try:
+        return spearman(*(estimator(part, notion).values for part in parts))
+    except DesignMismatch:  # a half that is too short for the estimator, as an interrupted run has
+        return float("nan")
 
 
 def whole(half: float) -> float:
@@ -126,7 +130,9 @@ def linear_share(evaluations: Evaluations, estimate: Estimate) -> float:
     and notions.
     """
     design = evaluations.design
-    fair = isinstance(design, Exhaustive) or (isinstance(design, Coin) and design.p == 0.5)
+    fair = isinstance(design, (Exhaustive, Complementary)) or (
+        isinstance(design, Coin) and design.p == 0.5
+    )
     if not fair or estimate.notion.name != "banzhaf" or not np.isfinite(estimate.std_errors).all():
         return float("nan")
     total = (

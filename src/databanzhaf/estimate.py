@@ -16,15 +16,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Fit:
-    """A fit of the utilities: the share of their variance that it predicts for coalitions that it
-    has not seen (R²), and the share that is training noise, which no fit can; NaN where unknown.
+    """A fit of the utilities, or of the differences of complements (`of`): the share of their
+    variance that it predicts for coalitions that it has not seen (R²), and the share that is
+    training noise, which no fit can; NaN where unknown.
     """
 
     explained: float
     noise: float
+    of: str = "utilities"
 
     def __str__(self) -> str:
-        said = f"the fit explains {max(self.explained, 0.0):.0%} of the variance of the utilities"
+        if np.isnan(self.explained):
+            return "the fit explains nothing: all utilities are equal"
+        said = f"the fit explains {max(self.explained, 0.0):.0%} of the variance of the {self.of}"
         return said if np.isnan(self.noise) else f"{said}; {self.noise:.0%} is training noise"
 
 
@@ -127,6 +131,7 @@ class Estimate:
         # A coin that decided m times who is in cannot say more than 2^-m; Student's law does, for a
         # handful of evaluations.
         coalitions = self.n_evaluations / max(1, len(self.values_by_repeat))
+        coalitions /= getattr(self.estimator, "unit", 1)
         p = np.where(errors == 0, p, np.maximum(p, np.exp2(-coalitions)))
         return np.where(np.isnan(errors) | (measured & np.isnan(freedom)), np.nan, p)
 
@@ -223,7 +228,7 @@ class Estimate:
             else "           ..."
             for i in shown
         ]
-        if self.fit is not None and not np.isnan(self.fit.explained):
+        if self.fit is not None:
             rows.append(str(self.fit))
         if np.isnan(self.std_errors).any() and self.notion.name != "least_core":
             rows.append("± nan: training noise was not measured; repeats=2 or more measures it")

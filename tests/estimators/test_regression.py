@@ -293,3 +293,49 @@ def test_axioms(m, p, paired, rng):
     assert not known[0] or low[0] <= 0 <= high[0]
     apart = np.hypot(first.std_errors[1], first.std_errors[2])
     assert not known[1:3].all() or abs(first.values[1] - first.values[2]) < 6 * apart
+
+
+def test_rare_pairs_that_never_met_leave_room_in_the_interval():
+    """Two players of which one at a time adds 10, at p = 0.05; the rest is additive."""
+    n, p, m = 20, 0.05, 200
+    weights, hits = np.linspace(1, 2, n), []
+    for seed in range(100):
+        design = designs.Coin(n, seed, p)
+        x = design.coalitions(np.arange(m))
+        estimate = estimators.Regression()(
+            sampled(design, m, 10.0 * (x[:, 0] ^ x[:, 1]) + x @ weights), db.WeightedBanzhaf(p)
+        )
+        low, high = estimate.interval()
+        right = 10 * (1 - 2 * p) + weights[:2]
+        hits.append((low[:2] <= right) & (right <= high[:2]))
+    assert np.mean(hits) > 0.92
+    # too few coalitions hold a player: "auto" takes `reuse`
+    assert estimators.Regression().suits(db.WeightedBanzhaf(p), n, m) == 0
+    assert estimators.Regression().suits(db.WeightedBanzhaf(p), n, 1000) > 10
+
+
+def test_a_half_that_is_too_short_has_no_ranking(rng):
+    for design, indices in (
+        (designs.Coin(N, 0), [0, 1, 2, 3, 4, 6, 8, 10]),
+        (designs.Complementary(N, 0), np.arange(15)),
+    ):
+        evaluations = Evaluations(design, np.array(indices), rng.normal(size=(len(indices), 1)))
+        estimate = db.estimate(evaluations)
+        assert np.isnan(db.diagnostics.split_half(evaluations, BANZHAF, estimate.estimator))
+
+
+@pytest.mark.parametrize("indices", [np.arange(0, 500, 5), np.arange(4)])
+def test_one_part_alone_chooses_its_own_penalty(indices, rng):
+    evaluations = Evaluations(designs.Coin(N, 0), indices, rng.normal(size=(len(indices), 1)))
+    assert np.isfinite(estimators.Regression()(evaluations, BANZHAF).values).all()
+
+
+def test_pairs_are_known_by_their_design():
+    design = designs.Complementary(3, 5)
+    evaluations = sampled(design, 8, -design.coalitions(np.arange(8)).sum(axis=1))
+    estimate = db.estimate(evaluations)
+    assert estimate.estimator == estimators.Regression(paired=True)
+    assert estimate.p_values().min() >= 2**-4  # four throws decided who is in
+    assert "differences of complements" in str(estimate.fit)
+    with pytest.raises(db.DesignMismatch, match="complementary pairs"):
+        db.estimate(sampled(designs.Coin(3, 5), 8, np.arange(8)), estimator="regression:paired")

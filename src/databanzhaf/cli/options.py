@@ -50,7 +50,8 @@ Notion = Annotated[
 How = Annotated[
     str,
     typer.Option(
-        help="auto, reuse, permutation (one run serves all notions), marginal, exact, ..."
+        help="auto, regression, regression:paired, reuse, permutation (one run serves all "
+        "notions), marginal, exact, ..."
     ),
 ]
 Budget = Annotated[

@@ -23,6 +23,8 @@ LARGEST = 20_000
 LARGEST_KEPT = 2 * 10**9
 # Up to here five parts of the samples choose each other's penalty, then two.
 SMALL = 4_000
+# With a biased coin "auto" takes it if each player is expected in, and out of, so many coalitions.
+FEWEST_OF_A_SIDE = 50
 # Shares of the variance that the penalty may take the fit to explain: they keep leverages below 1.
 SHARES = 0.001, 0.999
 
@@ -52,7 +54,9 @@ class Regression:
 
     A fit can also add noise for a player, say where U depends on nothing else once the player is
     in. Each value is therefore the mixture of `reuse` and regression that has the least estimated
-    variance.
+    variance; choosing it adds a bias of order 1/m. With a biased coin a pair of rare players may
+    never have met, and residuals cannot show it: the errors then count what the samples may have
+    missed by the utilities, as `reuse` does.
 
     Parameters
     ----------
@@ -66,6 +70,11 @@ class Regression:
     reads = (Coin, Complementary)
 
     @property
+    def unit(self) -> int:
+        """Coalitions that one throw of the coins decides."""
+        return 2 if self.paired else 1
+
+    @property
     def name(self) -> str:
         return "regression:paired" if self.paired else "regression"
 
@@ -75,10 +84,12 @@ class Regression:
         )
 
     def suits(self, notion: Notion, n_players: int, budget: int) -> int:
-        usable = _fits_in_memory(n_players, budget or n_players) and (
-            not budget or budget >= FEWEST
-        )
-        return 12 if self.gives(notion) and usable and not self.paired else 0
+        if self.paired or not self.gives(notion):
+            return 0
+        p = bias(notion, self.name)
+        fewest = FEWEST if p == 0.5 else FEWEST_OF_A_SIDE / min(p, 1 - p)
+        usable = _fits_in_memory(n_players, budget or n_players)
+        return 12 if usable and (not budget or budget >= fewest) else 0
 
     def design(self, notion: Notion, n_players: int, seed: int) -> Coin | Complementary:
         p = bias(notion, self.name)
@@ -109,12 +120,15 @@ class Regression:
                 remedy='Use estimator="reuse".',
             )
         split = Split.of(samples)
-        fit = _Fit(samples, split, bias(notion, self.name))
+        p = bias(notion, self.name)
+        fit = _Fit(samples, split, p)
         mixture = fit.mixture()
         seen, reuse = (split.count > 0).all(axis=0), split.differences
         errors, freedom = two_part_errors(
             np.where(seen, fit.variance(mixture), 0.0),
-            np.where(seen, mixture * fit.farthest + (1 - mixture) * split.farthest, 0.0),
+            np.where(seen, split.farthest + mixture * (fit.farthest - split.farthest), 0.0)
+            if p == 0.5
+            else split.farthest,
             split.count,
             samples.scale(),
         )
@@ -126,9 +140,13 @@ class Regression:
             values[1:],
             evaluations.n_evaluations,
             notion,
-            self,
+            Regression(paired=samples is not evaluations),
             evaluations.players,
-            Fit(fit.explained, _noise(samples)),
+            Fit(
+                fit.explained,
+                _noise(samples),
+                "utilities" if samples is evaluations else "differences of complements",
+            ),
         )
 
     def _samples(self, evaluations: Evaluations, notion: Notion) -> Evaluations:
@@ -136,6 +154,12 @@ class Regression:
         difference of the utilities.
         """
         if not isinstance(evaluations.design, Complementary):
+            if self.paired:
+                raise DesignMismatch(
+                    f"`{self.name}` needs coalitions in complementary pairs",
+                    got=repr(evaluations.design),
+                    remedy='Use estimator="regression", or make a new run.',
+                )
             check_coin(evaluations, notion, self.name)
             return evaluations
         Regression(paired=True).design(notion, evaluations.n_players, 0)  # refuses other notions
@@ -264,17 +288,19 @@ class _Fit:
             count += of_fold[:, rows] @ x
             sums += (of_fold[:, rows] * utility[rows]) @ x
         for number in range(folds):
-            others = fold != number
-            if others.all():
+            own_fold, others = fold == number, fold != number
+            if not own_fold.any():
                 continue
+            if others.sum() < 2:  # an interrupted run may leave one part alone
+                others = own_fold
             u = utility[others] - utility[others].mean()
-            moments = np.delete(sums, number, axis=0).sum(axis=0)
-            moments -= utility[others].mean() * np.delete(count, number, axis=0).sum(axis=0)
+            used = np.unique(fold[others])
+            moments = sums[used].sum(axis=0) - utility[others].mean() * count[used].sum(axis=0)
             own = u**2 @ ((1 - 2 * p) * size[others] + n * p**2)
             spread = (len(u) - 1) * (u @ u) * p * (1 - p)
             share = (moments @ moments - own) / spread if spread > 0 else 0.0
             share = float(np.clip(share, *SHARES))
-            yield ~others, n * (1 - share) / share
+            yield own_fold, n * (1 - share) / share
 
 
 @dataclass(frozen=True, eq=False)

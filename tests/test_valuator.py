@@ -225,7 +225,7 @@ def test_log_loss_where_the_validation_rows_lack_a_class(estimator):
     ("fit", "words"),
     [
         (lambda: db.DataBanzhaf(budget=9).fit(X, Y, X), "belong together"),
-        (lambda: db.DataBanzhaf("tree", budget=9).fit(X, Y), "`model` must be one of"),
+        (lambda: db.DataBanzhaf("tree", budget=9).fit(X, Y), "the model must be one of"),
         (lambda: db.DataBanzhaf("linear", budget=9).fit(X, Y), '"logistic"'),
         (lambda: db.DataBanzhaf(lambda a: a, budget=9).fit(X, Y), "Wrap it"),
         (lambda: db.DataBanzhaf(lambda: 3, budget=9).fit(X, Y), "factory must return"),

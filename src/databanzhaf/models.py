@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import importlib
 import inspect
 import sys
@@ -276,9 +277,11 @@ def _estimator(name: str, classifies: bool) -> Any:
         from databanzhaf.neighbors import FewNeighborsClassifier, FewNeighborsRegressor
 
         return (FewNeighborsClassifier if classifies else FewNeighborsRegressor)()
-    names = ", ".join((*NETWORKS, *ESTIMATORS))
+    names = (*NETWORKS, *ESTIMATORS)
+    near = difflib.get_close_matches(name, names, 1)
+    remedy = f"Did you mean {near[0]}?" if near else "Try mlp."
     raise InvalidInput(
-        f"`model` must be one of {names}, or package.module:factory",
+        f"the model must be one of {', '.join(names)}, or package.module:factory",
         got=repr(name),
-        remedy=f"Write {name[:-3]}:factory." if name.endswith(".py") else "Try mlp.",
+        remedy=f"Write {name[:-3]}:factory." if name.endswith(".py") else remedy,
     )

@@ -428,7 +428,7 @@ BAD = {
     ),
     "model": (
         ("value", "iris.csv", "--target", "species", "--model", "tree"),
-        "--model must be one of",
+        "the model must be one of",
     ),
     "metric": (("value", "iris.csv", "--target", "species", "--metric", "beauty"), "--metric"),
     "notion": (

@@ -10,8 +10,9 @@ READY := $(VENV)/.ready
 demo: $(INSTALLED)
 	$(BIN)/python examples/demo.py
 
+# Two workers on two cores: BLAS threads of their own would only wait for each other.
 test: lint
-	$(BIN)/python -m pytest -n 2 --dist worksteal
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal
 
 lint: $(READY)
 	$(BIN)/ruff format --check .

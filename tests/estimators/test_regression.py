@@ -6,6 +6,7 @@ import functools
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_limits
 
 import databanzhaf as db
 from databanzhaf import designs, estimators
@@ -339,3 +340,15 @@ def test_pairs_are_known_by_their_design():
     assert "differences of complements" in str(estimate.fit)
     with pytest.raises(db.DesignMismatch, match="complementary pairs"):
         db.estimate(sampled(designs.Coin(3, 5), 8, np.arange(8)), estimator="regression:paired")
+
+
+@pytest.mark.parametrize("estimator", [estimators.Regression(), estimators.Reuse()])
+def test_bits_do_not_depend_on_the_number_of_blas_threads(estimator, rng):
+    design, m = designs.Coin(300, 0), 2000
+    evaluations = sampled(design, m, rng.normal(size=m))
+    found = []
+    for threads in (1, 2):
+        with threadpool_limits(limits=threads):
+            found.append(estimator(evaluations, BANZHAF))
+    assert np.array_equal(found[0].values, found[1].values)
+    assert np.array_equal(found[0].std_errors, found[1].std_errors)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from databanzhaf.blas import one_blas_thread
 from databanzhaf.designs import Coin, Complementary
 from databanzhaf.errors import DesignMismatch
 from databanzhaf.estimate import Estimate, Fit
@@ -119,9 +120,10 @@ class Regression:
                 f"`{self.name}` needs too much memory for {n:,} players and {m:,} coalitions",
                 remedy='Use estimator="reuse".',
             )
-        split = Split.of(samples)
         p = bias(notion, self.name)
-        fit = _Fit(samples, split, p)
+        with one_blas_thread():
+            split = Split.of(samples)
+            fit = _Fit(samples, split, p)
         mixture = fit.mixture()
         seen, reuse = (split.count > 0).all(axis=0), split.differences
         errors, freedom = two_part_errors(

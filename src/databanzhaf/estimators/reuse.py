@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from databanzhaf.blas import one_blas_thread
 from databanzhaf.designs import Coin
 from databanzhaf.errors import DesignMismatch
 from databanzhaf.estimate import Estimate
@@ -41,7 +42,8 @@ class Reuse:
 
     def __call__(self, evaluations: Evaluations, notion: Notion) -> Estimate:
         check_coin(evaluations, notion, self.name)
-        split = Split.of(evaluations)
+        with one_blas_thread():
+            split = Split.of(evaluations)
         errors, freedom = two_part_errors(
             split.variance, split.farthest, split.count, evaluations.scale()
         )

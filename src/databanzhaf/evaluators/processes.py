@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from databanzhaf.blas import one_blas_thread
 from databanzhaf.errors import BackendUnavailable, InvalidInput, check_count
 from databanzhaf.evaluations import Batch, Failure
 from databanzhaf.evaluators.batch import evaluate, join
-from databanzhaf.evaluators.local import one_blas_thread
 from databanzhaf.protocols import BoolArray, EvaluateBatch, Game, IntArray, KeyArray
 
 # More pieces than workers even out slow coalitions; each costs 0.15 ms to send.

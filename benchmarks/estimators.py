@@ -297,7 +297,7 @@ def sizes() -> str:
         rows.append([f"{n:,}", f"{m:,}", f"{found['seconds']:,.0f}", f"{found['peak']:.2f}"])
     head = ["players", "coalitions", "seconds", "peak GiB of the process"]
     return (
-        "`regression` alone, utilities that are random numbers, two BLAS threads, one run:\n\n"
+        "`regression` alone, utilities that are random numbers, one BLAS thread, one run:\n\n"
         f"{table(head, rows)}"
     )
 

@@ -172,7 +172,9 @@ def show_table(
     def cell(thing: Any) -> Text:
         return Text(printable(str(thing).replace("\n", "\\n").replace("\t", "\\t")))
 
-    table = Table(title=None if title is None else cell(title), title_justify="left")
+    if title is not None:  # as a line of its own: rich would fold it to the table's width
+        screen.print(cell(title))
+    table = Table()
     for number, name in enumerate(header):
         table.add_column(cell(name), justify="left" if number == 0 else "right")
     for row in rows:

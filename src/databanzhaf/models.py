@@ -16,11 +16,11 @@ import numpy as np
 
 from databanzhaf.data import Dataset
 from databanzhaf.errors import BackendUnavailable, InvalidInput, first_line, short
-from databanzhaf.games import Learner, Network
+from databanzhaf.games import Forest, Learner, Network
 from databanzhaf.protocols import Game
 
-NETWORKS = ("mlp", "logistic", "linear")
-ESTIMATORS = ("forest", "boosting", "knn")
+ENGINES = ("mlp", "logistic", "linear", "forest")
+ESTIMATORS = ("boosting", "knn")
 # How scikit-learn's scorers of regressions begin; some would take class numbers for amounts.
 _FOR_NUMBERS = (
     "r2",
@@ -80,8 +80,8 @@ def make_game(
     """
     if isinstance(model, str) and ":" in model:
         model = _imported(model)
-    if isinstance(model, str) and model in NETWORKS:
-        return _network(model, dataset, classifies, metric, threads, device)
+    if isinstance(model, str) and model in ENGINES:
+        return _engine(model, dataset, classifies, metric, threads, device)
     if isinstance(model, str):
         model = _estimator(model, classifies)
     if hasattr(model, "named_parameters") and not inspect.isclass(model):
@@ -111,7 +111,7 @@ def make_game(
     return game
 
 
-def _network(
+def _engine(
     model: str, dataset: Dataset, classifies: bool, metric: Any, threads: int | None, device: str
 ) -> Game:
     wrong = {"logistic": not classifies, "linear": classifies}
@@ -126,10 +126,15 @@ def _network(
             got=short(metric),
             remedy="Pass a scikit-learn estimator to use a scorer.",
         )
-    hidden = (100,) if model == "mlp" else ()
-    loss = "cross_entropy" if classifies else "squared"
     score = named_metric(metric, dataset, network=True)
-    game = Network(dataset, hidden, loss=loss, metric=score, threads=threads, device=device)
+    game: Game
+    if model == "forest":
+        loss = "gini" if classifies else "squared"
+        game = Forest(dataset, loss=loss, metric=score, threads=threads)
+    else:
+        hidden = (100,) if model == "mlp" else ()
+        loss = "cross_entropy" if classifies else "squared"
+        game = Network(dataset, hidden, loss=loss, metric=score, threads=threads, device=device)
     _try_metric(game)
     return game
 
@@ -262,12 +267,6 @@ def _imported(model: str) -> Any:
 
 
 def _estimator(name: str, classifies: bool) -> Any:
-    if name == "forest":
-        from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
-
-        return (RandomForestClassifier if classifies else RandomForestRegressor)(
-            n_estimators=50, n_jobs=1
-        )
     if name == "boosting":
         from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
@@ -277,7 +276,7 @@ def _estimator(name: str, classifies: bool) -> Any:
         from databanzhaf.neighbors import FewNeighborsClassifier, FewNeighborsRegressor
 
         return (FewNeighborsClassifier if classifies else FewNeighborsRegressor)()
-    names = (*NETWORKS, *ESTIMATORS)
+    names = (*ENGINES, *ESTIMATORS)
     near = difflib.get_close_matches(name, names, 1)
     remedy = f"Did you mean {near[0]}?" if near else "Try mlp."
     raise InvalidInput(

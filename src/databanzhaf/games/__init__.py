@@ -1,9 +1,10 @@
 """Games: coalitions → utility."""
 
+from databanzhaf.games.forest import Forest
 from databanzhaf.games.function import Function
 from databanzhaf.games.learner import Learner
 from databanzhaf.games.module import Module
 from databanzhaf.games.network import Network
 from databanzhaf.games.table import Table
 
-__all__ = ["Function", "Learner", "Module", "Network", "Table"]
+__all__ = ["Forest", "Function", "Learner", "Module", "Network", "Table"]

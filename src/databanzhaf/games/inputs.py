@@ -1,4 +1,4 @@
-"""What the games that train networks are given: numbers, weights, a device."""
+"""What the games that train models are given: numbers, categories, weights, a device."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from databanzhaf.errors import BackendUnavailable, InvalidInput, short
+from databanzhaf.errors import BackendUnavailable, InvalidInput, first_line, short
+from databanzhaf.kernels.trees import CATEGORIES, MISSING, binned
+from databanzhaf.protocols import FloatArray, UInt16Array
 
 
 def check_weights(sample_weight: Any, weighting: str, n_rows: int) -> None:
@@ -52,6 +54,64 @@ def numbers(name: str, table: Any) -> Any:
             remedy="Impute first, for example with SimpleImputer.",
         )
     return array
+
+
+def coded_columns(X: Any, X_val: Any, *, spread: bool) -> list[tuple[UInt16Array, int]]:
+    """The columns of a table as codes for the forest kernel: training rows, then validation rows.
+
+    Columns of pandas' `category` type are coded by category, others as numbers.
+    """
+    if hasattr(X, "tocsr"):
+        X, X_val = X.toarray(), X_val.toarray()
+    n = len(X)
+    if not hasattr(X, "iloc"):
+        table = np.concatenate([_floats(part, "`X`") for part in (X, np.asarray(X_val))])
+        return [binned(table[:, place], n, spread=spread) for place in range(table.shape[1])]
+    coded = []
+    for place, (name, kind) in enumerate(X.dtypes.items()):
+        parts = [table.iloc[:, place] for table in (X, X_val)]
+        if str(kind) == "category":
+            coded.append((_category_codes(str(name), *parts), CATEGORIES))
+        else:
+            column = np.concatenate([_floats(part, f"column `{name}`") for part in parts])
+            coded.append(binned(column, n, spread=spread))
+    return coded
+
+
+def _floats(numbers: Any, what: str) -> FloatArray:
+    """As float64, missing values as NaN; refuses what is no number."""
+    import pandas as pd
+
+    kind = getattr(numbers, "dtype", None)
+    try:
+        if kind is not None and not (
+            pd.api.types.is_numeric_dtype(kind) or pd.api.types.is_object_dtype(kind)
+        ):
+            raise ValueError(f"values of type {kind}")
+        if hasattr(numbers, "to_numpy"):
+            return np.asarray(numbers.to_numpy(dtype=np.float64, na_value=np.nan))
+        return np.asarray(numbers, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(
+            f"a forest takes numbers and categories; {what} holds others",
+            got=first_line(error),
+            remedy='Convert texts with X[name].astype("category"), as DataBanzhaf and the command '
+            "line do.",
+        ) from error
+
+
+def _category_codes(name: str, column: Any, column_val: Any) -> UInt16Array:
+    import pandas as pd
+
+    every = pd.concat([column.astype(object), column_val.astype(object)], ignore_index=True)
+    codes = pd.factorize(every)[0]  # in the order of the rows; -1 where a value is missing
+    if codes.max() >= MISSING:
+        raise InvalidInput(
+            f"a column of categories may have {MISSING - 1:,} of them at most",
+            got=f"{codes.max() + 1:,} in `{name}`",
+            remedy="Drop it, or join rare categories.",
+        )
+    return np.asarray(codes.astype(np.uint16))
 
 
 def resolve_device(device: str) -> str:

@@ -9,13 +9,13 @@ from typing import Any
 from databanzhaf.data import Dataset
 from databanzhaf.errors import BackendUnavailable, InvalidInput, short
 from databanzhaf.fingerprint import captured, describe
+from databanzhaf.games.descent_game import DescentGame
 from databanzhaf.games.inputs import resolve_device
-from databanzhaf.games.trained_game import TrainedGame
 from databanzhaf.kernels.recipe import Trained
 from databanzhaf.protocols import BoolArray, KeyArray
 
 
-class Module(TrainedGame):
+class Module(DescentGame):
     """U(S) is the validation score of a torch module trained on the rows of S.
 
     Parameters
@@ -155,30 +155,13 @@ class Module(TrainedGame):
         """Coalitions per call: as many as are trained together."""
         return int(self._trainer.chunk_size())
 
-    def train(
-        self,
-        coalitions: BoolArray,
-        keys: KeyArray,
-        *,
-        predictions: bool = False,
-        confidence: bool = False,
+    def _train(
+        self, members: BoolArray, keys: KeyArray, predictions: bool, confidence: bool
     ) -> Trained:
-        """As `Network.train`."""
-        if confidence and not self.classifies:
-            raise InvalidInput(
-                "`confidence` is the probability of a row's label; a regression has none",
-                remedy="Leave it out.",
-            )
-
-        def kernel(
-            members: BoolArray, keys: KeyArray, predictions: bool, confidence: bool
-        ) -> Trained:
-            trained: Trained = self._trainer.train(
-                members, keys, predictions=predictions, confidence=confidence
-            )
-            return trained
-
-        return self._train_all(coalitions, keys, kernel, predictions, confidence)
+        trained: Trained = self._trainer.train(
+            members, keys, predictions=predictions, confidence=confidence
+        )
+        return self._in_units_of_the_target(trained)
 
     @property
     def captured(self) -> tuple[str, ...]:

@@ -11,13 +11,13 @@ import numpy as np
 
 from databanzhaf.data import Dataset
 from databanzhaf.errors import InvalidInput, check_count, short
+from databanzhaf.games.descent_game import DescentGame
 from databanzhaf.games.inputs import resolve_device
-from databanzhaf.games.trained_game import TrainedGame
 from databanzhaf.kernels.recipe import ACTIVATIONS, Trained, narrowed
 from databanzhaf.protocols import BoolArray, KeyArray
 
 
-class Network(TrainedGame):
+class Network(DescentGame):
     """U(S) is the validation score of a network trained on the rows of S.
 
     Parameters
@@ -178,35 +178,15 @@ class Network(TrainedGame):
             chunk=self.chunk,
         )
 
-    def train(
-        self,
-        coalitions: BoolArray,
-        keys: KeyArray,
-        *,
-        predictions: bool = False,
-        confidence: bool = False,
+    def _train(
+        self, members: BoolArray, keys: KeyArray, predictions: bool, confidence: bool
     ) -> Trained:
-        """Train one model for each coalition: its score; if asked for, its predictions on the
-        validation rows; and, for each training row, the summed probability of its own label over
-        the models that did not see it, with their number.
-        """
-        if confidence and not self.classifies:
-            raise InvalidInput(
-                "`confidence` is the probability of a row's label; a regression has none",
-                remedy="Leave it out.",
-            )
+        from databanzhaf.kernels import cpu
 
-        def kernel(
-            members: BoolArray, keys: KeyArray, predictions: bool, confidence: bool
-        ) -> Trained:
-            if self.device != "cpu":
-                trained: Trained = self._trainer.train(
-                    members, keys, predictions=predictions, confidence=confidence
-                )
-                return trained
-            from databanzhaf.kernels import cpu
-
-            return cpu.train(
+        trained = (
+            self._trainer.train(members, keys, predictions=predictions, confidence=confidence)
+            if self.device != "cpu"
+            else cpu.train(
                 self.recipe,
                 self.rows,
                 members,
@@ -215,8 +195,8 @@ class Network(TrainedGame):
                 confidence=confidence,
                 threads=self.threads,
             )
-
-        return self._train_all(coalitions, keys, kernel, predictions, confidence)
+        )
+        return self._in_units_of_the_target(trained)
 
     def fingerprint(self) -> dict[str, str]:
         recipe = {

@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 from numba import njit, uint64
 
+from databanzhaf.kernels.numba_chance import fold, mix
 from databanzhaf.kernels.recipe import INITIAL, LOG_FLOOR, ORDER, ROW_BITS, SLOPE, SMOOTHING
 
 # Sums may be reordered and products fused; NaN and infinity keep their meaning, since a diverged
@@ -16,26 +17,11 @@ from databanzhaf.kernels.recipe import INITIAL, LOG_FLOOR, ORDER, ROW_BITS, SLOP
 _FAST: Final = {"reassoc", "contract", "arcp", "nsz"}
 SCORING_ROWS: Final = 64
 
-_GOLDEN, _FIRST, _SECOND = (
-    uint64(int(c)) for c in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
-)
 _LOW = uint64((1 << ROW_BITS) - 1)
 
 
 def compiled(function: Any) -> Any:
     return njit(fastmath=_FAST, nogil=True, cache=True, error_model="numpy")(function)
-
-
-@compiled
-def _mix(x):  # type: ignore[no-untyped-def]
-    x = (x ^ (x >> uint64(30))) * _FIRST
-    x = (x ^ (x >> uint64(27))) * _SECOND
-    return x ^ (x >> uint64(31))
-
-
-@compiled
-def _fold(key, number):  # type: ignore[no-untyped-def]
-    return _mix(key ^ _mix(uint64(number) + _GOLDEN))
 
 
 @compiled
@@ -134,9 +120,9 @@ def _layer(parameters, at, inputs, outputs, last):  # type: ignore[no-untyped-de
 @compiled
 def initialise(theta, bounds, hashes, key):  # type: ignore[no-untyped-def]
     """Uniform within each parameter's bound, by the word of its hashed number."""
-    key = _fold(key, INITIAL)
+    key = fold(key, INITIAL)
     for q in range(len(theta)):
-        unit = np.float32(_mix(key ^ hashes[q]) >> uint64(40)) * np.float32(2.0**-24)
+        unit = np.float32(mix(key ^ hashes[q]) >> uint64(40)) * np.float32(2.0**-24)
         theta[q] = (np.float32(2) * unit - np.float32(1)) * bounds[q]
 
 
@@ -145,20 +131,20 @@ def order_rows(  # type: ignore[no-untyped-def]
     order, sort_keys, edges, present, n_present, weights, row_hashes, key, epoch, sampled
 ):
     """The rows of one epoch in their order: shuffled, or drawn with replacement by weight."""
-    key = _fold(_fold(key, ORDER), epoch)
+    key = fold(fold(key, ORDER), epoch)
     if sampled:
         total = 0.0
         for i in range(n_present):
             total += np.float64(weights[present[i]])
             edges[i] = total
         for i in range(n_present):
-            drawn = np.float64(_fold(key, i) >> uint64(11)) * 2.0**-53 * total
+            drawn = np.float64(fold(key, i) >> uint64(11)) * 2.0**-53 * total
             order[i] = present[
                 min(np.searchsorted(edges[:n_present], drawn, side="right"), n_present - 1)
             ]
         return
     for i in range(n_present):
-        word = _mix(key ^ row_hashes[present[i]])
+        word = mix(key ^ row_hashes[present[i]])
         sort_keys[i] = (word >> uint64(1)) & ~_LOW | uint64(present[i])
     sort_keys[:n_present].sort()
     for i in range(n_present):
@@ -308,9 +294,9 @@ def smoothed(theta, moved, hashes, key, step, draw, radius):  # type: ignore[no-
     """moved = theta + radius * Gaussian, each parameter's noise by its own word (Box and
     Muller).
     """
-    key = _fold(_fold(_fold(key, SMOOTHING), step), draw)
+    key = fold(fold(fold(key, SMOOTHING), step), draw)
     for q in range(len(theta)):
-        word = _mix(key ^ hashes[q])
+        word = mix(key ^ hashes[q])
         distance = np.sqrt(-2 * np.log((np.float64(word >> uint64(32)) + 0.5) * 2.0**-32))
         normal = distance * np.cos(2 * np.pi * np.float64(word & uint64(0xFFFFFFFF)) * 2.0**-32)
         moved[q] = theta[q] + np.float32(radius * normal)

@@ -48,6 +48,11 @@ class Model:
         """An estimator of the user's own gets its rows unencoded."""
         return hasattr(self.model, "fit")
 
+    @property
+    def takes_categories(self) -> bool:
+        """A forest splits columns by category and needs no value filled in."""
+        return isinstance(self.model, str) and self.model == "forest"
+
 
 def make_ready(
     X: Any,
@@ -84,7 +89,7 @@ def make_ready(
     X, y = take(X, ~held), y[~held]
     _check_classes(y, classifies)
     if not model.takes_rows_as_they_are:
-        encode = Encoder(X)
+        encode = Encoder(X, one_hot=not model.takes_categories)
         X, X_val, notes = encode(X), encode(X_val), [*encode.notes, *notes]
     if index is not None and groups is None:
         import pandas as pd

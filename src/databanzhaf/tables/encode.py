@@ -20,15 +20,12 @@ class Encoder:
     """Mixed columns into float64: numbers scaled, missing ones set to the median; categories
     one-hot, missing ones as one more category.
 
-    Fitted once, on all training rows. `notes` says what a person should know about it.
+    With `one_hot=False` numbers stay as they are, missing ones NaN, and categories become columns
+    of pandas' `category` type, for a forest. Fitted once, on all training rows. `notes` says what a
+    person should know about it.
     """
 
-    def __init__(self, table: pd.DataFrame) -> None:
-        from sklearn.compose import ColumnTransformer
-        from sklearn.impute import SimpleImputer
-        from sklearn.pipeline import make_pipeline
-        from sklearn.preprocessing import OneHotEncoder, StandardScaler
-
+    def __init__(self, table: pd.DataFrame, *, one_hot: bool = True) -> None:
         self.notes: list[str] = []
         if not table.columns.is_unique:
             twice = table.columns[table.columns.duplicated()][0]
@@ -82,24 +79,11 @@ class Encoder:
                 "there is no column to learn from other than the target",
                 remedy="Add features, or check the separator.",
             )
-        one_hot = OneHotEncoder(
-            handle_unknown="infrequent_if_exist",
-            max_categories=MOST_CATEGORIES,
-            sparse_output=False,
-        )
-        self._transformer = ColumnTransformer(
-            [
-                (
-                    "numbers",
-                    make_pipeline(SimpleImputer(strategy="median"), StandardScaler()),
-                    list(range(len(numbers))),
-                ),
-                ("categories", one_hot, list(range(len(numbers), len(numbers) + len(texts)))),
-            ],
-            sparse_threshold=0.0,
-        )
-        self._columns = [*numbers, *texts]
-        self._transformer.fit(self._numbered(table))
+        self._columns, self._texts = [*numbers, *texts], texts
+        self._transformer = None
+        if one_hot:
+            self._transformer = _one_hot(len(numbers), len(texts))
+            self._transformer.fit(self._numbered(table))
 
     def _numbered(self, table: pd.DataFrame) -> pd.DataFrame:
         """The columns in their order, with texts as names, whatever theirs are: scikit-learn takes
@@ -117,21 +101,46 @@ class Encoder:
                 got=f"none called {', '.join(f'`{name}`' for name in absent[:5])}",
                 remedy="Add what is missing.",
             )
+        plain = _plain(table[self._columns])
+        for name in self._columns:
+            if table[name].isna().all():
+                plain[name] = "(missing)" if name in self._texts else np.nan
+        mixed = [
+            name
+            for name in self._columns
+            if (plain[name].dtype.kind not in "biuf") != (name in self._texts)
+        ]
+        if mixed:
+            raise InvalidInput(
+                "the validation table's columns must be of the training table's kinds",
+                got=f"numbers in one and texts in the other; see {_listed(mixed).lower()}",
+                remedy="Check for texts among numbers.",
+            )
+        if self._transformer is None:
+            categories = plain.astype(dict.fromkeys(self._texts, "category"))
+            return categories if self._texts else plain.to_numpy(dtype=np.float64)
         with warnings.catch_warnings():
             warnings.filterwarnings(
                 "ignore", "Found unknown categories"
             )  # they are encoded as the rare ones are
-            try:
-                return np.asarray(
-                    self._transformer.transform(self._numbered(_plain(table[self._columns]))),
-                    dtype=np.float64,
-                )
-            except (TypeError, ValueError) as error:
-                raise InvalidInput(
-                    "the validation table's columns must be of the training table's kinds; "
-                    f"{str(error).splitlines()[0]}",
-                    remedy="Check for texts among numbers.",
-                ) from error
+            return np.asarray(self._transformer.transform(self._numbered(plain)), dtype=np.float64)
+
+
+def _one_hot(n_numbers: int, n_texts: int) -> Any:
+    from sklearn.compose import ColumnTransformer
+    from sklearn.impute import SimpleImputer
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+    one_hot = OneHotEncoder(
+        handle_unknown="infrequent_if_exist", max_categories=MOST_CATEGORIES, sparse_output=False
+    )
+    scaled = make_pipeline(SimpleImputer(strategy="median"), StandardScaler())
+    numbers = list(range(n_numbers))
+    texts = list(range(n_numbers, n_numbers + n_texts))
+    return ColumnTransformer(
+        [("numbers", scaled, numbers), ("categories", one_hot, texts)], sparse_threshold=0.0
+    )
 
 
 def _plain(table: pd.DataFrame) -> pd.DataFrame:

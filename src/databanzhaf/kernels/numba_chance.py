@@ -1,0 +1,35 @@
+"""`chance`, word for word, for kernels that Numba compiles."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba import njit, uint64
+
+from databanzhaf import chance
+
+GOLDEN = uint64(int(chance.GOLDEN))
+_FIRST, _SECOND = uint64(0xBF58476D1CE4E5B9), uint64(0x94D049BB133111EB)
+
+
+def compiled(function: Any) -> Any:
+    """Compile without the interpreter's lock; sums and products stay in the order written."""
+    return njit(nogil=True, cache=True, error_model="numpy")(function)
+
+
+@compiled
+def mix(x):  # type: ignore[no-untyped-def]
+    x = (x ^ (x >> uint64(30))) * _FIRST
+    x = (x ^ (x >> uint64(27))) * _SECOND
+    return x ^ (x >> uint64(31))
+
+
+@compiled
+def fold(key, number):  # type: ignore[no-untyped-def]
+    return mix(key ^ mix(uint64(number) + GOLDEN))
+
+
+@compiled
+def below(bits, bound):  # type: ignore[no-untyped-def]
+    """A number below `bound` from the lowest 32 bits of a word."""
+    return ((bits & uint64(0xFFFFFFFF)) * uint64(bound)) >> uint64(32)

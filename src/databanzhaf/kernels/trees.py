@@ -1,0 +1,120 @@
+"""What the forest kernels grow, and the table they grow it on: columns as bins, labels as whole
+numbers.
+
+A column's bins are a property of the dataset: they are made once, from all training rows, and serve
+every coalition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from databanzhaf.protocols import FloatArray, Int32Array, UInt16Array
+
+# Streams of a tree's key (see `chance`): which rows it gets, and how it splits them.
+SAMPLE, SPLIT = range(2)
+# Numbers folded into a node's key: from 0 on its draws of columns; its children's keys, and the
+# second word of each draw, lie where no draw comes.
+LEFT, RIGHT, SECOND_WORD = 1 << 60, 1 << 61, 1 << 62
+TWO_CLASSES, MANY_CLASSES, NUMBERS = range(3)
+# Kinds of columns.
+PLAIN, WITH_GAPS, CATEGORIES = range(3)
+MOST_BINS: Final = 255
+MISSING: Final = 65535
+# Targets of a regression are whole multiples of their range / 2^31: sums of such numbers are exact,
+# whatever their order.
+TARGET_LEVELS: Final = 2.0**30
+
+
+@dataclass(frozen=True)
+class Trees:
+    """How a forest is grown; see `games.Forest` for the meaning of each field."""
+
+    trees: int
+    best: bool
+    columns_tried: int
+    max_depth: int
+    min_samples_leaf: int
+    share_of_rows: float = 1.0
+    most_rows: int = 1 << 40
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Training rows, then validation rows, as codes.
+
+    codes uint16 (columns, rows + validation rows), `MISSING` where a cell is; kinds (columns,) are
+    PLAIN, WITH_GAPS or CATEGORIES; target int32 (rows,) are class numbers, or targets in steps of
+    `unit` from `center`; n_classes is 0 for a regression. Columns with one code in all rows are
+    left out.
+    """
+
+    codes: UInt16Array
+    kinds: Int32Array
+    target: Int32Array
+    n_classes: int
+    center: float = 0.0
+    unit: float = 1.0
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.target)
+
+    @property
+    def kind(self) -> int:
+        if not self.n_classes:
+            return NUMBERS
+        return TWO_CLASSES if self.n_classes <= 2 else MANY_CLASSES
+
+
+def binned(column: FloatArray, n_rows: int, *, spread: bool) -> tuple[UInt16Array, int]:
+    """Codes of a column of numbers, by bins that its first `n_rows` make, and its kind.
+
+    Up to 255 distinct values keep a bin each; more are cut where the sorted rows reach each 255th
+    part. A value between two bins goes to the nearer one. Codes count the bins, or `spread` them
+    over 0 to 65534 as the means of their values lie, one apart at least: an even draw among such
+    codes is nearly one among the values.
+    """
+    column = np.clip(column, -1e300, 1e300)
+    missing = np.isnan(column)
+    known = np.sort(column[:n_rows][~missing[:n_rows]])
+    distinct = np.unique(known)
+    ends = np.arange(len(distinct) - 1)  # the last value of each bin but the last bin's
+    if len(distinct) > MOST_BINS:
+        cuts = np.arange(1, MOST_BINS) * len(known) // MOST_BINS
+        ends = np.unique(np.searchsorted(distinct, known[cuts - 1]))
+        ends = ends[ends < len(distinct) - 1]
+    edges = distinct[ends] / 2 + distinct[ends + 1] / 2
+    bins = np.searchsorted(edges, column)
+    if spread and len(edges):
+        width = distinct[-1] - distinct[0]
+        shares = known / width - distinct[0] / width
+        of_known = np.searchsorted(edges, known)
+        means = np.bincount(of_known, weights=shares) / np.bincount(of_known)
+        number = np.arange(len(means))
+        places = np.round(means * (MISSING - 1 - number[-1])).astype(np.int64)
+        codes = (np.maximum.accumulate(places) + number).astype(np.uint16)[bins]
+    else:
+        codes = bins.astype(np.uint16)
+    codes[missing] = MISSING
+    return codes, WITH_GAPS if missing.any() else PLAIN
+
+
+def make_table(columns: Sequence[tuple[UInt16Array, int]], labels: Any, n_classes: int) -> Table:
+    """The table of coded columns and training labels: class numbers, or targets when `n_classes` is
+    0.
+    """
+    used = [column for column in columns if (column[0] != column[0][0]).any()] or [columns[0]]
+    codes = np.stack([codes for codes, _ in used])
+    kinds = np.array([kind for _, kind in used], dtype=np.int32)
+    if n_classes:
+        return Table(codes, kinds, np.asarray(labels, dtype=np.int32), n_classes)
+    target = np.asarray(labels, dtype=np.float64)
+    center = float(target.min() / 2 + target.max() / 2)
+    unit = float(np.abs(target - center).max()) / TARGET_LEVELS or 1.0
+    steps = np.round((target - center) / unit).astype(np.int32)
+    return Table(codes, kinds, steps, 0, center, unit)

@@ -271,7 +271,7 @@ def test_log_loss_where_the_validation_rows_lack_a_class(estimator):
             lambda: db.DataBanzhaf(budget=9).fit(X, np.arange(len(Y)).astype(str)),
             "a different label in every row",
         ),
-        (lambda: db.DataBanzhaf("forest", budget=9, metric="r2").fit(X, Y), "is for numbers"),
+        (lambda: db.DataBanzhaf("knn", budget=9, metric="r2").fit(X, Y), "is for numbers"),
     ],
 )
 def test_bad_input_gets_one_sentence(fit, words):

@@ -25,6 +25,8 @@ GAMES = [
     db.games.Learner(DecisionTreeClassifier(max_features=1), data(), "accuracy"),
     db.games.Network(data(), hidden=(4,), epochs=2, device="cpu"),
     db.games.Network(data(), hidden=(), epochs=2, metric="roc_auc", device="cpu"),
+    db.games.Forest(data(), trees=3),
+    db.games.Forest(data(), trees=3, splits="best", metric="accuracy"),
 ]
 each_game = pytest.mark.parametrize("game", GAMES, ids=repr)
 EVERY = db.designs.Exhaustive(6).coalitions(np.arange(64))

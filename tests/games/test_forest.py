@@ -1,0 +1,226 @@
+"""Forests as a game: as good as scikit-learn's, resumable, and clear about bad input."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits
+from sklearn.ensemble import (
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+
+import databanzhaf as db
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(160, 5))
+Y = np.where(X[:, 0] + X[:, 1] + 0.3 * RNG.normal(size=160) > 0, "yes", "no")
+KEYS = db.chance.keys(0, db.chance.TRAINING, np.arange(40))
+COALITIONS = RNG.random((40, 100)) < 0.5
+
+
+def data(rows=X, labels=Y, groups=None):
+    take = (lambda part: rows.iloc[part]) if hasattr(rows, "iloc") else (lambda part: rows[part])
+    return db.Dataset(
+        take(slice(0, 100)), labels[:100], take(slice(100, None)), labels[100:], groups=groups
+    )
+
+
+@pytest.mark.parametrize("splits", ["random", "best"])
+@pytest.mark.parametrize("load", [load_breast_cancer, load_digits, load_diabetes])
+def test_forests_are_as_good_as_scikit_learns(load, splits):
+    """Over 40 coalitions of 200 rows each the mean difference is within four standard errors, and
+    0.005 more.
+    """
+    rows, labels = load(return_X_y=True)
+    order = np.random.default_rng(1).permutation(len(rows))
+    rows, labels = rows[order], labels[order]
+    regression = load is load_diabetes
+    n = 200
+    dataset = db.Dataset(rows[:n], labels[:n], rows[n:], labels[n:])
+    game = db.games.Forest(
+        dataset,
+        splits=splits,
+        loss="squared" if regression else "gini",
+        metric=None if regression else "accuracy",
+    )
+    coalitions = np.random.default_rng(2).random((40, n)) < 0.5
+    ours = game.utility(coalitions, KEYS)
+    kinds = {
+        ("random", False): ExtraTreesClassifier,
+        ("best", False): RandomForestClassifier,
+        ("random", True): ExtraTreesRegressor,
+        ("best", True): RandomForestRegressor,
+    }
+    theirs = [
+        kinds[splits, regression](20, max_features="sqrt", random_state=seed)
+        .fit(rows[:n][coalition], labels[:n][coalition])
+        .score(rows[n:], labels[n:])
+        for seed, coalition in enumerate(coalitions)
+    ]
+    difference = ours - theirs
+    error = difference.std(ddof=1) / np.sqrt(len(difference))
+    assert abs(difference.mean()) < 0.005 + 4 * error
+    assert error < 0.01
+
+
+def test_outcomes_predictions_and_confidence_belong_together():
+    game = db.games.Forest(data(), trees=9)
+    trained = game.train(COALITIONS, KEYS, predictions=True, confidence=True)
+    assert np.array_equal(trained.scores, game.utility(COALITIONS, KEYS))
+    outcomes = game.outcomes(COALITIONS, KEYS)
+    assert np.array_equal([game.score(each) for each in outcomes], trained.scores)
+    assert np.array_equal(trained.unseen, (~COALITIONS).sum(axis=0))
+    own = trained.predictions[:, np.arange(60), game.class_numbers[1]]
+    assert np.allclose(own.mean(axis=1), trained.scores, atol=1e-6)
+    confidence = trained.confidence / trained.unseen
+    assert confidence.mean() > 0.7
+    assert ((confidence >= 0) & (confidence <= 1)).all()
+    # A scorer of scikit-learn takes the same predictions.
+    area = db.games.Forest(data(), trees=9, metric="roc_auc")
+    assert np.array_equal([area.score(each) for each in outcomes], area.utility(COALITIONS, KEYS))
+
+
+def test_resuming_threads_and_batches_keep_the_ledger(tmp_path):
+    def run(path, budget, threads):
+        game = db.games.Forest(data(), trees=5, threads=threads)
+        with db.Ledger(path, keep="outcomes") as ledger:
+            return db.value(game, budget=budget, seed=3, ledger=ledger).values
+
+    run(tmp_path / "parts.db", 130, 2)
+    resumed = run(tmp_path / "parts.db", 700, 1)
+    whole = run(tmp_path / "whole.db", 700, None)
+    assert np.array_equal(resumed, whole)
+    # Another metric from kept outcomes, without training.
+    accuracy = db.games.Forest(data(), trees=5, metric="accuracy")
+    again = db.estimate(tmp_path / "whole.db", game=accuracy)
+    direct = db.value(accuracy, budget=700, seed=3)
+    assert np.array_equal(again.values, direct.values)
+    with pytest.raises(db.errors.LedgerMismatch, match=r"forest\.trees"):
+        db.value(db.games.Forest(data(), trees=6), budget=9, seed=3, ledger=tmp_path / "whole.db")
+
+
+def test_processes_give_the_same_bits():
+    game = db.games.Forest(data(), trees=5, threads=1)
+    values = [
+        db.value(game, budget=300, seed=1, evaluator=evaluator).values
+        for evaluator in (db.evaluators.Local(), db.evaluators.Processes(2))
+    ]
+    assert np.array_equal(*values)
+
+
+def test_an_empty_coalition_predicts_the_majority_or_the_mean():
+    none = np.zeros((1, 100), dtype=bool)
+    game = db.games.Forest(data(), metric="accuracy")
+    labels, counts = np.unique(Y[:100], return_counts=True)
+    majority = labels[counts.argmax()]
+    assert game.utility(none, KEYS[:1])[0] == (Y[100:] == majority).mean()
+    numbers = data(labels=1e6 + X[:, 0])
+    mean = numbers.y.mean()
+    squared = db.games.Forest(numbers, loss="squared", metric="mse")
+    assert np.isclose(
+        squared.utility(none, KEYS[:1])[0], -((numbers.y_val - mean) ** 2).mean(), rtol=1e-9
+    )
+    one = np.zeros((1, 100), dtype=bool)
+    one[0, 3] = True
+    answer = squared.train(one, KEYS[:1], predictions=True).predictions
+    assert np.allclose(answer, numbers.y[3], atol=1e-6)
+
+
+def test_missing_values_tell_and_cost_nothing_where_they_do_not():
+    gone = X.copy()
+    gone[Y == "yes", 4] = np.nan  # a gap that gives the label away
+    full, holes = (
+        db.games.Forest(data(rows), metric="accuracy").utility(COALITIONS, KEYS).mean()
+        for rows in (X, gone)
+    )
+    assert holes > 0.97 > full
+    by_chance = np.where(np.random.default_rng(4).random(X.shape) < 0.1, np.nan, X)
+    sparse = db.games.Forest(data(by_chance), metric="accuracy").utility(COALITIONS, KEYS).mean()
+    assert full - 0.1 < sparse <= full + 0.02
+    nothing = np.full_like(X, np.nan)
+    blind = db.games.Forest(data(nothing), metric="accuracy").utility(COALITIONS, KEYS)
+    assert blind.max() < 0.7
+
+
+def test_categories_are_split_without_columns_of_their_own():
+    rng = np.random.default_rng(2)
+    towns = np.array([f"town {i}" for i in range(1000)])
+    rich = rng.random(1000) < 0.5
+    where = rng.integers(0, 40, 400)
+    frame = pd.DataFrame({"town": towns[where], "noise": rng.normal(size=400)})
+    labels = rich[where].astype(int)
+    coalitions = rng.random((20, 250)) < 0.5
+
+    def accuracy(table):
+        parts = db.Dataset(table[:250], labels[:250], table[250:], labels[250:])
+        game = db.games.Forest(parts, metric="accuracy", max_features=None)
+        return game.utility(coalitions, KEYS[:20]).mean()
+
+    frame["town"] = frame["town"].astype("category")
+    assert accuracy(frame) > 0.9
+    assert accuracy(frame[["noise"]]) < 0.65
+    # 1,000 categories, most of them in one row, and others in the validation rows.
+    frame["town"] = pd.Categorical([*towns, *towns][:400])
+    assert db.games.Forest(
+        db.Dataset(frame[:250], labels[:250], frame[250:], labels[250:])
+    ).table.codes.shape == (2, 400)
+    assert 0.3 < accuracy(frame) < 0.7
+
+
+def test_groups_sparse_and_nullable_columns():
+    groups = np.repeat(list("abcde"), 20)
+    game = db.games.Forest(data(groups=groups))
+    assert game.n_players == 5
+    assert np.isfinite(db.value(game).values).all()
+    nullable = pd.DataFrame(X).astype("Float64")
+    nullable.iloc[3, 2] = pd.NA
+    by_hand = X.copy()
+    by_hand[3, 2] = np.nan
+    utilities = [
+        db.games.Forest(data(rows)).utility(COALITIONS, KEYS) for rows in (nullable, by_hand)
+    ]
+    assert np.array_equal(*utilities)
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: db.games.Forest(data(), trees=0), "`trees` must be a whole number"),
+        (lambda: db.games.Forest(data(), trees=2.5), "`trees` must be a whole number"),
+        (lambda: db.games.Forest(data(), splits="good"), 'must be "random" or "best"'),
+        (lambda: db.games.Forest(data(), max_features=6), "from 1 to 5"),
+        (lambda: db.games.Forest(data(), max_features=0), "from 1 to 5"),
+        (lambda: db.games.Forest(data(), max_features=1.5), "share above 0"),
+        (lambda: db.games.Forest(data(), max_features="all"), "`max_features` must be"),
+        (lambda: db.games.Forest(data(), max_features=True), "`max_features` must be"),
+        (lambda: db.games.Forest(data(), max_depth=0), "`max_depth`"),
+        (lambda: db.games.Forest(data(), min_samples_leaf=0), "`min_samples_leaf`"),
+        (lambda: db.games.Forest(data(), max_samples=0), "`max_samples`"),
+        (lambda: db.games.Forest(data(), max_samples=1.5), "`max_samples`"),
+        (lambda: db.games.Forest(data(), max_samples="half"), "`max_samples`"),
+        (lambda: db.games.Forest(data(), threads=0), "`threads`"),
+        (lambda: db.games.Forest(data(), loss="log"), '"gini" or "squared"'),
+        (lambda: db.games.Forest(data(), metric="r2"), "`metric` for classification"),
+        (lambda: db.games.Forest(data(), loss="squared"), "needs numbers as labels"),
+        (lambda: db.games.Forest(data(labels=X[:, 0])), 'loss="squared" for a regression'),
+        (lambda: db.games.Forest(X), "Dataset"),
+        (lambda: db.games.Forest(data(labels=np.array(["a"] * 160))), "two classes or more"),
+        (lambda: db.games.Forest(data(rows=X.reshape(160, 5, 1))), "takes tables"),
+        (lambda: db.games.Forest(data(rows=X.astype(str))), r"astype\(\"category\"\)"),
+        (
+            lambda: db.games.Forest(data(rows=pd.DataFrame({"town": Y, "n": X[:, 0]}))),
+            r"column `town`.*category",
+        ),
+        (
+            lambda: db.games.Forest(
+                data(rows=pd.DataFrame({"day": pd.date_range("2020", periods=160)}))
+            ),
+            "column `day`",
+        ),
+    ],
+)
+def test_bad_input_gets_one_clear_sentence(make, words):
+    with pytest.raises(db.errors.InvalidInput, match=words):
+        make()

@@ -17,9 +17,10 @@ import numpy as np
 from databanzhaf.data import Dataset
 from databanzhaf.errors import BackendUnavailable, InvalidInput, first_line, short
 from databanzhaf.games import Forest, Learner, Network
+from databanzhaf.games.inputs import resolve_device
 from databanzhaf.protocols import Game
 
-ENGINES = ("mlp", "logistic", "linear", "forest")
+ENGINES = ("forest", "mlp", "logistic", "linear")
 ESTIMATORS = ("boosting", "knn")
 # How scikit-learn's scorers of regressions begin; some would take class numbers for amounts.
 _FOR_NUMBERS = (
@@ -118,7 +119,8 @@ def _engine(
     if wrong.get(model):
         kind, other = ("numbers", "linear") if model == "logistic" else ("classes", "logistic")
         raise InvalidInput(
-            f'the model "{model}" is not for a target of {kind}', remedy=f'Use "{other}" or "mlp".'
+            f'the model "{model}" is not for a target of {kind}',
+            remedy=f'Use "{other}" or "forest".',
         )
     if metric is not None and not isinstance(metric, str):
         raise InvalidInput(
@@ -129,6 +131,12 @@ def _engine(
     score = named_metric(metric, dataset, network=True)
     game: Game
     if model == "forest":
+        if device != "auto" and resolve_device(device) != "cpu":
+            raise InvalidInput(
+                "the forest runs on the CPU",
+                got=f"device {short(device)}",
+                remedy="Use the model mlp there, or leave the device out.",
+            )
         loss = "gini" if classifies else "squared"
         game = Forest(dataset, loss=loss, metric=score, threads=threads)
     else:
@@ -278,7 +286,7 @@ def _estimator(name: str, classifies: bool) -> Any:
         return (FewNeighborsClassifier if classifies else FewNeighborsRegressor)()
     names = (*ENGINES, *ESTIMATORS)
     near = difflib.get_close_matches(name, names, 1)
-    remedy = f"Did you mean {near[0]}?" if near else "Try mlp."
+    remedy = f"Did you mean {near[0]}?" if near else "Try forest."
     raise InvalidInput(
         f"the model must be one of {', '.join(names)}, or package.module:factory",
         got=repr(name),

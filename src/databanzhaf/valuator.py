@@ -30,10 +30,10 @@ class DataBanzhaf(BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     estimator : scikit-learn classifier or regressor, name, or function, optional
-        Names are "mlp", "logistic", "linear", "forest", "boosting" and "knn".
+        Names are "forest", "mlp", "logistic", "linear", "boosting" and "knn".
         A function makes a torch module (or a scikit-learn estimator); it takes nothing, or
-        (columns, outputs). "mlp" by default. For names and modules mixed columns are encoded, and
-        numbers scaled; an estimator of your own gets X as it is.
+        (columns, outputs). "forest" by default. For names and modules mixed columns are encoded
+        (numbers scaled, but not for a forest); an estimator of your own gets X as it is.
     notion : Notion or str
         ``Shapley()`` or "shapley", "beta:16,1", "loo", "least-core", ...
     budget, seed, until, ledger, progress
@@ -49,8 +49,8 @@ class DataBanzhaf(BaseEstimator):  # type: ignore[misc]
     groups : array (rows,), optional, passed to `fit`
         Value groups of rows; then each row has its group's value.
     n_jobs : int, optional
-        Processes for scikit-learn estimators, threads for networks; -1 is one for each core. Values
-        do not depend on it.
+        Processes for scikit-learn estimators, threads for forests and networks; -1 is one for each
+        core. Values do not depend on it.
     device : "auto", "cpu" or "cuda"
 
     Attributes
@@ -190,7 +190,7 @@ class DataBanzhaf(BaseEstimator):  # type: ignore[misc]
         n_jobs = 1 if self.n_jobs is None else self.n_jobs
         if n_jobs != -1:
             check_count("n_jobs", n_jobs)
-        model = "mlp" if self.estimator is None else self.estimator
+        model = "forest" if self.estimator is None else self.estimator
         return Model(model, self.metric, n_jobs, self.device)
 
     def _notion(self) -> Notion:

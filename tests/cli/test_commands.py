@@ -61,6 +61,8 @@ def test_value_writes_values_ledger_and_record(suppliers):
         "id",
         "--drop",
         "supplier",
+        "--model",
+        "mlp",
         "--budget",
         2000,
     )
@@ -470,7 +472,7 @@ BAD = {
     ),
     "keep": (("value", "iris.csv", "--target", "species", "--keep", "all"), "--keep must be"),
     "metric for numbers": (
-        ("value", "iris.csv", "--target", "species", "--model", "forest", "--metric", "mse"),
+        ("value", "iris.csv", "--target", "species", "--model", "knn", "--metric", "mse"),
         "is for numbers",
     ),
     "metric for two classes": (
@@ -587,7 +589,7 @@ def test_a_stopped_run_goes_on_and_equals_one_that_was_not(suppliers, stop, jobs
         "--drop",
         "id",
         "--model",
-        "forest",
+        "boosting",
         "--budget",
         80,
         "--jobs",
@@ -621,7 +623,7 @@ def test_ctrl_c_while_the_workers_start(suppliers, stop):
         "--target",
         "bought",
         "--model",
-        "forest",
+        "boosting",
         "--budget",
         300,
         "--jobs",

@@ -185,7 +185,7 @@ def test_groups_that_are_all_held_out_are_told():
         if summary["players"] == 3:
             assert any("`alone`" in note for note in summary["notes"])
             return
-        assert not summary["notes"]
+        assert not any("`alone`" in note for note in summary["notes"])
     raise AssertionError("no seed held the row out")
 
 
@@ -360,7 +360,7 @@ def test_workers_end_with_the_run(number):
         "--target",
         "y",
         "--model",
-        "forest",
+        "boosting",
         "--jobs",
         "2",
     ]
@@ -540,7 +540,7 @@ def test_ctrl_c_after_the_last_evaluation_or_during_the_curve_stops_and_keeps_th
         "--target",
         "y",
         "--model",
-        "forest",
+        "boosting",
         "--jobs",
         "1",
         "--budget",

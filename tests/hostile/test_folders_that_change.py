@@ -45,7 +45,10 @@ def test_the_report_shows_the_values_of_the_last_command(shapes):
     for budget, repeats in shapes:
         done(*VALUE, "--model", "mlp", "--budget", budget, "--repeats", repeats)
     before = Path("run/report.html").read_text()
-    assert f"databanzhaf value t.csv --target y --budget {budget} --repeats {repeats}" in before
+    assert (
+        f"databanzhaf value t.csv --target y --model mlp --budget {budget} --repeats {repeats}"
+        in before
+    )
     done("report", "run")
     assert Path("run/report.html").read_text() == before
     record = json.loads(Path("run/run.json").read_text())

@@ -97,13 +97,12 @@ def test_whole_numbers_as_groups_keep_their_order():
 )
 def test_codes_among_the_features_get_a_note_and_an_option(codes, example):
     table(code=codes * 30).to_csv("t.csv", index=False)
-    done = invoke("value", "t.csv", "--target", "y", "--budget", 20)
+    words = ("value", "t.csv", "--target", "y", "--model", "mlp", "--budget", 20)
+    done = invoke(*words)
     assert done.exit_code == 0
     assert example in " ".join(done.output.split())
     assert "--text code" in " ".join(done.output.split())
-    done = invoke(
-        "value", "t.csv", "--target", "y", "--budget", 20, "--text", "code", "--out", "texts"
-    )
+    done = invoke(*words, "--text", "code", "--out", "texts")
     assert done.exit_code == 0
     assert "codes" not in done.output
     widths = [

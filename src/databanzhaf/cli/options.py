@@ -24,7 +24,7 @@ Fraction = Annotated[
 ]
 Model = Annotated[
     str,
-    typer.Option(help="mlp, logistic, linear, forest, boosting, knn, or package.module:factory."),
+    typer.Option(help="forest, mlp, logistic, linear, boosting, knn, or package.module:factory."),
 ]
 Task = Annotated[str, typer.Option(help="auto, classification or regression.")]
 Metric = Annotated[

@@ -37,7 +37,7 @@ class Model:
     which only the record is left.
     """
 
-    model: Any = "mlp"
+    model: Any = "forest"
     metric: Any = None
     n_jobs: int = -1
     device: str = "auto"

@@ -101,7 +101,7 @@ class Settings:
     target: str
     validation: str | None = None
     validation_fraction: float = 0.3
-    model: str = "mlp"
+    model: str = "forest"
     task: str = "auto"
     metric: str | None = None
     groups: str | None = None

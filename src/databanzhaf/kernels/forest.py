@@ -18,22 +18,37 @@ import numpy as np
 from joblib import cpu_count
 from numba import uint64
 
-from databanzhaf.kernels.forest_splits import answer, best_cut, divide, load, sample, split_score
+from databanzhaf import chance
+from databanzhaf.kernels.forest_splits import (
+    MANY_ROWS,
+    answer,
+    answer_purely,
+    best_cut,
+    divide,
+    is_pure,
+    load,
+    sample,
+    split_score,
+)
 from databanzhaf.kernels.numba_chance import GOLDEN, below, compiled, fold, mix
 from databanzhaf.kernels.trees import (
     LEFT,
     MANY_CLASSES,
+    MISSING,
     NUMBERS,
+    PLAIN,
     RIGHT,
     SAMPLE,
     SPLIT,
-    TWO_CLASSES,
     Table,
     Trees,
 )
 from databanzhaf.protocols import BoolArray, Float32Array, KeyArray
 
-_LEFT, _RIGHT = uint64(LEFT), uint64(RIGHT)
+# What `fold` makes of the numbers of the two sides, up to the key.
+_LEFT, _RIGHT = (
+    uint64(int(word)) for word in chance.mix(np.array([LEFT, RIGHT], np.uint64) + chance.GOLDEN)
+)
 # Of two children the smaller is grown first, so at most one node waits for each halving of the
 # rows.
 _WAITING: Final = 72
@@ -160,6 +175,10 @@ def _grow_one(  # type: ignore[no-untyped-def]
     )  # fmt: skip
     n, d = len(target), len(kinds)
     n_all = len(codes) // d
+    if is_pure(rows, uint64(0), n_rows):
+        label = np.int32(rows[0] >> 32)
+        answer_purely(tests, uint64(0), n_tests, target, kind, label, answers, own)
+        return stamp
     n_marked, top = 0, 1
     waiting[0, 0], waiting[0, 1], waiting[0, 2], waiting[0, 3] = 0, n_rows, 0, n_tests
     waiting[0, 4], waiting[0, 5], waiting_keys[0] = 0, 0, root_key
@@ -177,39 +196,43 @@ def _grow_one(  # type: ignore[no-untyped-def]
         at, tests_at = uint64(here * n + low), uint64(here * n_all + tests_low)
         for j in range(k):
             y[j] = np.int32(rows[at + uint64(j)] >> 32)
-        first, total, squares, pure = y[0], np.int64(0), np.int64(0), True
+        total, squares = np.int64(0), np.int64(0)
         if kind == MANY_CLASSES:
             for j in range(k):
                 squares += 2 * counts[0, y[j]] + 1
                 counts[0, y[j]] += 1
-            pure = counts[0, first] == k
-        elif kind == TWO_CLASSES:
-            for j in range(k):
-                total += y[j]
-            pure = total == 0 or total == k
         else:
             for j in range(k):
                 total += y[j]
-                pure &= y[j] == first
         best, column, cut = -1.0, np.int64(-1), np.uint32(0)
         shift, factor = np.uint32(0), uint64(0)
-        if not pure and k >= 2 * least and depth < max_depth:
+        if k >= 2 * least and depth < max_depth:
             stamp += 1
             found, drawn, draw = 0, n_known, np.int64(0)
             while found < tried and drawn < d:
                 word = mix(key ^ mixed[draw]) if draw < _MIXED else fold(key, draw)
                 # Where draws keep hitting what was drawn before, the columns are gone through.
-                f = np.int64(below(word, d))
+                f = below(word, d)
                 if draw >= 2 * d:
-                    f = (draw + np.int64(below(key, d))) % d
+                    f = (draw + below(key, d)) % d
                 draw += 1
                 if seen[f] == stamp or constant[f]:
                     continue
                 seen[f] = stamp
                 drawn += 1
-                smallest, largest, gaps, this_shift, this_factor = load(
-                    values, codes, uint64(f * n_all), rows, at, k, kinds[f], key, draw
-                )
+                base = uint64(f * n_all)
+                if kinds[f] == PLAIN and k < MANY_ROWS:
+                    # `load`, written out for the most common case: a tenth faster on the whole.
+                    smallest, largest = np.uint32(MISSING), np.uint32(0)
+                    this_shift, this_factor, gaps = np.uint32(0), uint64(0), np.int64(0)
+                    for j in range(k):
+                        value = np.uint32(codes[base + uint64(np.uint32(rows[at + uint64(j)]))])
+                        values[j] = value
+                        smallest, largest = min(smallest, value), max(largest, value)
+                else:
+                    smallest, largest, gaps, this_shift, this_factor = load(
+                        values, codes, base, rows, at, k, kinds[f], key, draw
+                    )
                 if gaps == k or (gaps == 0 and smallest == largest):
                     constant[f] = 1
                     marked[n_marked] = f
@@ -233,9 +256,7 @@ def _grow_one(  # type: ignore[no-untyped-def]
                     if kind != NUMBERS and best >= k:
                         break  # both sides are pure: no later draw is better
         if column < 0:
-            answer(
-                tests, tests_at, q, target, k, kind, first, pure, total, counts, answers, own
-            )  # fmt: skip
+            answer(tests, tests_at, q, target, k, kind, total, counts, answers, own)
         if kind == MANY_CLASSES:
             for j in range(k):
                 counts[0, y[j]] = 0
@@ -248,14 +269,20 @@ def _grow_one(  # type: ignore[no-untyped-def]
         )
         for smaller in range(2):
             is_left = (2 * left < k) == (smaller == 1)
-            if (tests_left if is_left else q - tests_left) == 0:
+            size, n_judged = (left, tests_left) if is_left else (k - left, q - tests_left)
+            if n_judged == 0:
                 continue
-            waiting[top, 0] = low if is_left else low + left
-            waiting[top, 1] = low + left if is_left else high
-            waiting[top, 2] = tests_low if is_left else tests_low + tests_left
-            waiting[top, 3] = tests_low + tests_left if is_left else tests_high
+            start = low if is_left else low + left
+            tests_start = tests_low if is_left else tests_low + tests_left
+            if is_pure(rows, uint64(there * n + start), size):
+                label = np.int32(rows[uint64(there * n + start)] >> 32)
+                tests_at = uint64(there * n_all + tests_start)
+                answer_purely(tests, tests_at, n_judged, target, kind, label, answers, own)
+                continue
+            waiting[top, 0], waiting[top, 1] = start, start + size
+            waiting[top, 2], waiting[top, 3] = tests_start, tests_start + n_judged
             waiting[top, 4], waiting[top, 5] = depth + 1, n_marked
-            waiting_keys[top] = fold(key, _LEFT if is_left else _RIGHT)
+            waiting_keys[top] = mix(key ^ (_LEFT if is_left else _RIGHT))
             top += 1
     while n_marked:
         n_marked -= 1

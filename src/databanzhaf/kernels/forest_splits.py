@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 from numba import uint64
 
-from databanzhaf.kernels.numba_chance import below, compiled, fold
+from databanzhaf.kernels.numba_chance import below, compiled, fold, inlined
 from databanzhaf.kernels.trees import (
     CATEGORIES,
     MANY_CLASSES,
@@ -25,10 +25,10 @@ from databanzhaf.kernels.trees import (
 
 _MASK: Final = np.uint32(MISSING)
 _SECOND_WORD: Final = uint64(SECOND_WORD)
-# From so many rows on, looking for the smallest and largest value in a second pass (which becomes
-# vector instructions) is faster: 0.31 instead of 0.50 ns a row for 1,000 rows, 1.3 instead of 0.6
-# for 8.
-_MANY_ROWS: Final = 64
+# From so many rows on, the smallest and the largest value are looked for in a second pass, which
+# becomes vector instructions: 0.31 instead of 0.50 ns a row for 1,000 rows, 1.3 instead of 0.6 for
+# 8.
+MANY_ROWS: Final = 32
 # Up to so many rows are sorted by insertion, more by counting.
 _FEW_ROWS: Final = 24
 
@@ -46,7 +46,7 @@ def sample(rows, present, n_present, key, share, most, again):  # type: ignore[n
     if wanted >= n_present:
         return n_present
     for j in range(wanted):
-        other = uint64(j) + below(fold(key, j), n_present - j)
+        other = j + below(fold(key, j), n_present - j)
         kept = rows[j]
         rows[j] = rows[other]
         rows[other] = kept
@@ -63,12 +63,7 @@ def load(values, codes, base, rows, at, k, kind, key, draw):  # type: ignore[no-
     """
     smallest, largest, gaps = _MASK, np.uint32(0), np.int64(0)
     shift, factor = np.uint32(0), uint64(0)
-    if kind == PLAIN and k < _MANY_ROWS:
-        for j in range(k):
-            value = np.uint32(codes[base + uint64(np.uint32(rows[at + uint64(j)]))])
-            values[j] = value
-            smallest, largest = min(smallest, value), max(largest, value)
-    elif kind == PLAIN:
+    if kind == PLAIN:
         for j in range(k):
             values[j] = codes[base + uint64(np.uint32(rows[at + uint64(j)]))]
         low, high = np.uint16(MISSING), np.uint16(0)
@@ -103,7 +98,7 @@ def _ordered(code, factor):  # type: ignore[no-untyped-def]
     return x ^ (x >> np.uint32(8))
 
 
-@compiled
+@inlined
 def divide(items, source, to, k, codes, base, cut, shift, factor):  # type: ignore[no-untyped-def]
     """Write the k items from place `source` on to place `to` on: those whose rows go left first,
     the others from the end; return how many go left.
@@ -124,7 +119,7 @@ def divide(items, source, to, k, codes, base, cut, shift, factor):  # type: igno
     return left
 
 
-@compiled
+@inlined
 def split_score(values, y, k, kind, least, total, squares, counts, cut):  # type: ignore[no-untyped-def]
     """How well `values <= cut` splits a node; more is better, -1 if a side is too small.
 
@@ -132,6 +127,17 @@ def split_score(values, y, k, kind, least, total, squares, counts, cut):  # type
     constants). Numbers: the squared sum on each side, over its size. `total` is the node's sum of
     targets, `squares` its sum of squared class counts, `counts` its class counts and zeros.
     """
+    if kind == TWO_CLASSES:
+        # In 32 bits twice as many go at a time.
+        edge, few, ones = np.uint16(cut), np.int32(0), np.int32(0)
+        for j in range(k):
+            goes = np.int32(values[j] <= edge)
+            few = np.int32(few + goes)
+            ones = np.int32(ones + (goes & y[j]))
+        left, summed = np.int64(few), np.int64(ones)
+        if left < least or k - left < least:
+            return -1.0
+        return _two_sides(kind, summed, left, total - summed, k - left)
     if kind == MANY_CLASSES:
         left, mine, cross = np.int64(0), np.int64(0), np.int64(0)
         for j in range(k):
@@ -146,33 +152,24 @@ def split_score(values, y, k, kind, least, total, squares, counts, cut):  # type
         if left < least or k - left < least:
             return -1.0
         return _mean_squares(mine, left, squares - 2 * cross + mine, k - left)
-    if kind == TWO_CLASSES:
-        # 32 bits: twice as many at a time, and a row more than 2^31 would not fit anyway.
-        edge, few, ones = np.uint16(cut), np.int32(0), np.int32(0)
-        for j in range(k):
-            goes = np.int32(values[j] <= edge)
-            few = np.int32(few + goes)
-            ones = np.int32(ones + (goes & y[j]))
-        left, summed = np.int64(few), np.int64(ones)
-    else:
-        left, summed = np.int64(0), np.int64(0)
-        for j in range(k):
-            goes = values[j] <= cut
-            left += goes
-            summed += goes * y[j]
+    left, summed = np.int64(0), np.int64(0)
+    for j in range(k):
+        goes = values[j] <= cut
+        left += goes
+        summed += goes * y[j]
     if left < least or k - left < least:
         return -1.0
     return _two_sides(kind, summed, left, total - summed, k - left)
 
 
-@compiled
+@inlined
 def _mean_squares(left_squares, left, right_squares, right):  # type: ignore[no-untyped-def]
     """left_squares / left + right_squares / right, by one division."""
     x, z = np.float64(left), np.float64(right)
     return (np.float64(left_squares) * z + np.float64(right_squares) * x) / (x * z)
 
 
-@compiled
+@inlined
 def _two_sides(kind, left_sum, left, right_sum, right):  # type: ignore[no-untyped-def]
     """The score of a split from the sums of targets on its sides."""
     if kind == NUMBERS:
@@ -247,8 +244,34 @@ def _sort(values, k, sorting, histogram):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def answer(tests, at, q, target, k, kind, first, pure, total, counts, answers, own):  # type: ignore[no-untyped-def]
-    """Add a leaf's answer for each of the q rows that arrived."""
+def is_pure(rows, at, k):  # type: ignore[no-untyped-def]
+    """Whether the k rows from place `at` on have one target."""
+    first = rows[at] >> 32
+    for j in range(1, k):  # noqa: SIM110 (Numba knows no generator in `all`)
+        if rows[at + uint64(j)] >> 32 != first:
+            return False
+    return True
+
+
+@compiled
+def answer_purely(tests, at, q, target, kind, label, answers, own):  # type: ignore[no-untyped-def]
+    """Add the answer of a leaf whose rows have one target for each of the q rows that arrived."""
+    n = len(target)
+    for j in range(q):
+        r = tests[at + uint64(j)]
+        if kind == NUMBERS and r < n:
+            own[r] += np.float32(label)
+        elif kind == NUMBERS:
+            answers[r - n, 0] += np.float32(label)
+        elif r < n:
+            own[r] += np.float32(target[r] == label)
+        else:
+            answers[r - n, label] += np.float32(1)
+
+
+@compiled
+def answer(tests, at, q, target, k, kind, total, counts, answers, own):  # type: ignore[no-untyped-def]
+    """The same for a leaf of several targets: their mean, or the shares of the classes."""
     n = len(target)
     if kind == NUMBERS:
         mean = np.float32(total / k)
@@ -258,21 +281,14 @@ def answer(tests, at, q, target, k, kind, first, pure, total, counts, answers, o
                 own[r] += mean
             else:
                 answers[r - n, 0] += mean
-    elif pure:
-        for j in range(q):
-            r = tests[at + uint64(j)]
-            if r < n:
-                own[r] += np.float32(target[r] == first)
-            else:
-                answers[r - n, first] += np.float32(1)
-    else:
-        size = np.float32(k)
-        if kind == TWO_CLASSES:
-            counts[0, 0], counts[0, 1] = k - total, total
-        for j in range(q):
-            r = tests[at + uint64(j)]
-            if r < n:
-                own[r] += np.float32(counts[0, target[r]]) / size
-            else:
-                for c in range(answers.shape[1]):
-                    answers[r - n, c] += np.float32(counts[0, c]) / size
+        return
+    size = np.float32(k)
+    if kind == TWO_CLASSES:
+        counts[0, 0], counts[0, 1] = k - total, total
+    for j in range(q):
+        r = tests[at + uint64(j)]
+        if r < n:
+            own[r] += np.float32(counts[0, target[r]]) / size
+        else:
+            for c in range(answers.shape[1]):
+                answers[r - n, c] += np.float32(counts[0, c]) / size

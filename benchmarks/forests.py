@@ -103,12 +103,12 @@ def speed(folder):
         data = rows_of(folder, name, n)
         coalitions, keys = jobs(data.n_rows, m)
         one, two = (db.games.Forest(data, threads=threads) for threads in (1, 2))
-        one.train(coalitions[:2], keys[:2], confidence=True)
+        one.train(coalitions[:2], keys[:2], unseen=True)
         slow = theirs / seconds(
             lambda: one_at_a_time(ExtraTreesClassifier, data, coalitions[:theirs])  # noqa: B023
         )
         fast, both = (
-            m / seconds(lambda: game.train(coalitions, keys, confidence=True))  # noqa: B023
+            m / seconds(lambda: game.train(coalitions, keys, unseen=True))  # noqa: B023
             for game in (one, two)
         )
         lines.append(
@@ -224,7 +224,7 @@ def memory(folder, n=100_000, columns=50, m=1000):
         for low in range(0, count, game.call_size):
             which = np.arange(low, min(count, low + game.call_size))
             coalitions = db.designs.Coin(n, 0).coalitions(which)
-            game.train(coalitions, db.chance.keys(0, 2, which), confidence=True)
+            game.train(coalitions, db.chance.keys(0, 2, which), unseen=True)
         spent = time.perf_counter() - start
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
         lines.append([label, f"{count:,}", f"{count / spent:,.2f}", f"{peak:,.0f} MiB"])

@@ -67,14 +67,14 @@ def test_forests_are_as_good_as_scikit_learns(load, splits):
 
 def test_outcomes_predictions_and_confidence_belong_together():
     game = db.games.Forest(data(), trees=9)
-    trained = game.train(COALITIONS, KEYS, predictions=True, confidence=True)
+    trained = game.train(COALITIONS, KEYS, predictions=True, unseen=True)
     assert np.array_equal(trained.scores, game.utility(COALITIONS, KEYS))
     outcomes = game.outcomes(COALITIONS, KEYS)
     assert np.array_equal([game.score(each) for each in outcomes], trained.scores)
-    assert np.array_equal(trained.unseen, (~COALITIONS).sum(axis=0))
+    assert np.array_equal(np.isnan(trained.unseen).all(axis=2), COALITIONS)
     own = trained.predictions[:, np.arange(60), game.class_numbers[1]]
     assert np.allclose(own.mean(axis=1), trained.scores, atol=1e-6)
-    confidence = trained.confidence / trained.unseen
+    confidence = np.nanmean(game.own(trained.unseen), axis=0)
     assert confidence.mean() > 0.7
     assert ((confidence >= 0) & (confidence <= 1)).all()
     # A scorer of scikit-learn takes the same predictions.

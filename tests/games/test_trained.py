@@ -117,9 +117,10 @@ def test_out_of_coalition_confidence_is_a_second_signal_for_wrong_labels():
     labels = y.copy()
     labels[:8] = 1 - labels[:8]
     data = db.Dataset(X[:80], labels[:80], X[80:], y[80:])
-    trained = Network(data, hidden=(16,)).train(*jobs(80, 400), confidence=True)
-    assert np.isin(np.argsort(trained.confidence / trained.unseen)[:8], np.arange(8)).sum() >= 6
-    assert np.array_equal(trained.unseen, (~jobs(80, 400)[0]).sum(axis=0))
+    game = Network(data, hidden=(16,))
+    own = game.own(game.train(*jobs(80, 400), unseen=True).unseen)
+    assert np.isin(np.argsort(np.nanmean(own, axis=0))[:8], np.arange(8)).sum() >= 6
+    assert np.array_equal(np.isnan(own), jobs(80, 400)[0])
 
 
 @pytest.mark.parametrize(
@@ -177,11 +178,13 @@ def test_an_empty_coalition_predicts_the_majority_or_the_mean():
         mean, rel=1e-5
     )
     both = np.vstack([nobody, ~nobody])
-    trained = Network(data).train(both, np.zeros(2, np.uint64), predictions=True, confidence=True)
+    trained = Network(data).train(both, np.zeros(2, np.uint64), predictions=True, unseen=True)
     assert trained.predictions.shape == (2, 50, 3)
     assert trained.scores[0] == pytest.approx(share)
-    lonely = Network(data).train(nobody, key, predictions=True, confidence=True)
-    assert (lonely.unseen == 0).all()
+    lonely = Network(data).train(nobody, key, predictions=True, unseen=True)
+    for seen in (trained, lonely):
+        assert (seen.unseen[0].argmax(axis=1) == counts.argmax()).all()
+    assert np.isnan(trained.unseen[1]).all()
 
 
 def test_regression_groups_pandas_and_logistic():
@@ -361,18 +364,18 @@ def test_whole_chunks_run_compiled_and_agree_with_eager_ones():
     data = dataset()
     coalitions, keys = jobs(30, 5)
     eager = Module(mlp, data, epochs=2, device="cpu").train(
-        coalitions, keys, predictions=True, confidence=True
+        coalitions, keys, predictions=True, unseen=True
     )
     game = Module(mlp, data, epochs=2, device="cpu", compiles=True, chunk=4)
     first = game.train(coalitions[:1], keys[:1], predictions=True)  # eager: nothing is compiled yet
     assert not game._trainer.warm
     compiled = game.train(
-        coalitions, keys, predictions=True, confidence=True
+        coalitions, keys, predictions=True, unseen=True
     )  # a whole chunk, then one model filled up with copies
     assert game._trainer.warm
     np.testing.assert_allclose(first.predictions, eager.predictions[:1], atol=1e-6)
     np.testing.assert_allclose(compiled.predictions, eager.predictions, atol=1e-5)
-    np.testing.assert_allclose(compiled.confidence, eager.confidence, atol=1e-4)
+    np.testing.assert_allclose(compiled.unseen, eager.unseen, atol=1e-4)
 
 
 def test_the_compilers_advice_is_not_shown_and_other_warnings_are(monkeypatch):
@@ -453,8 +456,8 @@ BATCH_NORM = nn.Sequential(nn.Linear(6, 4), nn.BatchNorm1d(4), nn.Linear(4, 2))
             "mse",
         ),
         (
-            lambda: Network(regression(), loss="squared").train(*jobs(30, 2), confidence=True),
-            "confidence",
+            lambda: Network(regression(), loss="squared").own(np.zeros((2, 30, 1))),
+            "own label",
         ),
         (lambda: Module(lambda: BATCH_NORM, dataset()), "GroupNorm"),
         (
@@ -642,8 +645,9 @@ def test_rows_of_weight_zero_are_unseen_and_keys_may_be_plain_numbers():
     weights[:10] = 0
     coalitions, _ = jobs(30, 40)
     game = Network(dataset(), sample_weight=weights, epochs=2)
-    trained = game.train(coalitions, np.arange(40), confidence=True)
-    assert (trained.unseen[:10] == 40).all()
+    trained = game.train(coalitions, np.arange(40), unseen=True)
+    assert np.isfinite(trained.unseen[:, :10]).all()
+    assert np.array_equal(np.isnan(trained.unseen[:, 10:, 0]), coalitions[:, 10:])
     assert np.array_equal(trained.scores, game.utility(coalitions, np.arange(40, dtype=np.uint64)))
 
 

@@ -137,7 +137,7 @@ def test_columns_are_tried_evenly_and_constant_ones_not_at_all():
     assert abs(predicted[0, 0, 0] - expected) < 4 * 0.25 / np.sqrt(4_000)
 
 
-def test_a_full_grown_tree_knows_the_rows_it_saw_and_own_is_that_of_the_validation_rows():
+def test_a_full_grown_tree_knows_its_rows_and_judges_the_others_like_validation_rows():
     rng = np.random.default_rng(3)
     n = 60
     X = rng.normal(size=(n, 4))
@@ -145,13 +145,13 @@ def test_a_full_grown_tree_knows_the_rows_it_saw_and_own_is_that_of_the_validati
     # The training rows are the validation rows too.
     table = make_table([binned(np.tile(c, 2), n, spread=True) for c in X.T], y, 5)
     members = rng.random((4, n)) < 0.5
-    predicted, own = forest.grow(
+    predicted, outside = forest.grow(
         Trees(7, False, 2, NO_LIMIT, 1), table, members, keys_of(4), unseen=True
     )
     of_label = predicted[:, np.arange(n), y]
     assert (of_label[members] == 1).all()
-    assert np.array_equal(own[~members], of_label[~members])
-    assert np.isnan(own[members]).all()
+    assert np.array_equal(outside[~members], predicted[~members])
+    assert np.isnan(outside[members]).all()
     assert np.allclose(predicted.sum(axis=2), 1, atol=1e-6)
 
 

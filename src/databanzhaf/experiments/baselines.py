@@ -80,9 +80,9 @@ def _network(draw: Draw, setting: Setting, folds: Any) -> NDArray[np.float64]:
     trained = game.train(
         coalitions,
         db.chance.keys(setting.seed, db.chance.TRAINING, np.arange(FOLDS)),
-        confidence=True,
+        unseen=True,
     )
-    return np.asarray(trained.confidence / trained.unseen, dtype=np.float64)
+    return np.asarray(np.nanmean(game.own(trained.unseen), axis=0))
 
 
 def knn_shapley(X: Any, y: Any, X_val: Any, y_val: Any, k: int) -> NDArray[np.float64]:

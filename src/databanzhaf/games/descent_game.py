@@ -4,7 +4,6 @@ options.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -75,12 +74,11 @@ class DescentGame(TrainedGame):
             return trained
         center, spread = self._target_scale
         scores = trained.scores * spread**2 if self.recipe.metric == "mse" else trained.scores
-        predicted = (
-            None
-            if trained.predictions is None
-            else center + spread * trained.predictions.astype(np.float64)
+        predicted, unseen = (
+            None if part is None else center + spread * part.astype(np.float64)
+            for part in (trained.predictions, trained.unseen)
         )
-        return replace(trained, scores=scores, predictions=predicted)
+        return Trained(scores, predicted, unseen)
 
     def _configure(
         self,

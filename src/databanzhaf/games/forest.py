@@ -14,7 +14,7 @@ from databanzhaf.games.inputs import coded_columns
 from databanzhaf.games.trained_game import TrainedGame
 from databanzhaf.kernels.recipe import Trained
 from databanzhaf.kernels.trees import Table, Trees, make_table
-from databanzhaf.protocols import BoolArray, KeyArray
+from databanzhaf.protocols import BoolArray, Float32Array, FloatArray, KeyArray
 
 _NO_LIMIT = 1 << 40
 
@@ -121,26 +121,28 @@ class Forest(TrainedGame):
         """Coalitions per call: about a tenth of a second of work, and 64 MiB of predictions."""
         rows = min(self.dataset.n_rows, self.trees.most_rows)
         work = 1e-7 * self.trees.trees * (rows + len(self.dataset.y_val))
-        answers = 4 * (len(self.dataset.y_val) * max(self.table.n_classes, 1) + self.dataset.n_rows)
+        judged = len(self.dataset.y_val) + self.dataset.n_rows
+        answers = 4 * judged * max(self.table.n_classes, 1)
         return int(np.clip(min(0.1 / work, 2**26 / answers), 1, 4096))
 
     def _train(
-        self, members: BoolArray, keys: KeyArray, predictions: bool, confidence: bool
+        self, members: BoolArray, keys: KeyArray, predictions: bool, unseen: bool
     ) -> Trained:
         from databanzhaf.kernels import forest
 
-        predicted: Any
-        predicted, own = forest.grow(
-            self.trees, self.table, members, keys, unseen=confidence, threads=self.threads
+        predicted, outside = (
+            None if part is None else self._in_units(part)
+            for part in forest.grow(
+                self.trees, self.table, members, keys, unseen=unseen, threads=self.threads
+            )
         )
-        if not self.classifies:
-            predicted = self.table.center + self.table.unit * predicted.astype(np.float64)
-        return Trained(
-            self._scores(predicted),
-            predicted if predictions else None,
-            None if own is None else np.nansum(own, axis=0, dtype=np.float64),
-            None if own is None else (~members).sum(axis=0),
-        )
+        return Trained(self._scores(predicted), predicted if predictions else None, outside)
+
+    def _in_units(self, answers: Float32Array) -> Float32Array | FloatArray:
+        """Targets in their own unit."""
+        if self.classifies:
+            return answers
+        return self.table.center + self.table.unit * answers.astype(np.float64)
 
     def fingerprint(self) -> dict[str, str]:
         return {

@@ -156,10 +156,10 @@ class Module(DescentGame):
         return int(self._trainer.chunk_size())
 
     def _train(
-        self, members: BoolArray, keys: KeyArray, predictions: bool, confidence: bool
+        self, members: BoolArray, keys: KeyArray, predictions: bool, unseen: bool
     ) -> Trained:
         trained: Trained = self._trainer.train(
-            members, keys, predictions=predictions, confidence=confidence
+            members, keys, predictions=predictions, unseen=unseen
         )
         return self._in_units_of_the_target(trained)
 

@@ -179,12 +179,12 @@ class Network(DescentGame):
         )
 
     def _train(
-        self, members: BoolArray, keys: KeyArray, predictions: bool, confidence: bool
+        self, members: BoolArray, keys: KeyArray, predictions: bool, unseen: bool
     ) -> Trained:
         from databanzhaf.kernels import cpu
 
         trained = (
-            self._trainer.train(members, keys, predictions=predictions, confidence=confidence)
+            self._trainer.train(members, keys, predictions=predictions, unseen=unseen)
             if self.device != "cpu"
             else cpu.train(
                 self.recipe,
@@ -192,7 +192,7 @@ class Network(DescentGame):
                 members,
                 keys,
                 predictions=predictions,
-                confidence=confidence,
+                unseen=unseen,
                 threads=self.threads,
             )
         )

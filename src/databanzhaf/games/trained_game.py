@@ -34,7 +34,7 @@ class TrainedGame:
 
     @abstractmethod
     def _train(
-        self, members: BoolArray, keys: KeyArray, predictions: bool, confidence: bool
+        self, members: BoolArray, keys: KeyArray, predictions: bool, unseen: bool
     ) -> Trained:
         """Train one model for each row of `members`, none of which is empty."""
 
@@ -87,19 +87,13 @@ class TrainedGame:
         keys: KeyArray,
         *,
         predictions: bool = False,
-        confidence: bool = False,
+        unseen: bool = False,
     ) -> Trained:
         """Train one model for each coalition: its score; if asked for, its predictions on the
-        validation rows; and, for each training row, the summed probability of its own label over
-        the models that did not see it, with their number.
+        validation rows, and those for the training rows that it did not see.
 
         Coalitions without rows predict without training.
         """
-        if confidence and not self.classifies:
-            raise InvalidInput(
-                "`confidence` is the probability of a row's label; a regression has none",
-                remedy="Leave it out.",
-            )
         members, keys = (
             self.dataset.members(coalitions),
             np.ascontiguousarray(keys).astype(np.uint64),
@@ -107,29 +101,41 @@ class TrainedGame:
         has_rows = (members & self._counts).any(axis=1)
         trained = (
             self._train(
-                np.ascontiguousarray(members[has_rows]), keys[has_rows], predictions, confidence
+                np.ascontiguousarray(members[has_rows]), keys[has_rows], predictions, unseen
             )
             if has_rows.any()
             else None
         )
         if trained is not None and has_rows.all():
             return trained
-        scores = np.full(len(keys), self._score_predictions(self._without_training))
+        answer = self._without_training
+        scores = np.full(len(keys), self._score_predictions(answer))
         kind = np.float32 if self.classifies else np.float64
-        predicted = (
-            np.repeat(self._without_training[None].astype(kind), len(keys), axis=0)
-            if predictions
+        predicted, outside = (
+            np.broadcast_to(answer[:1].astype(kind), (len(keys), n, answer.shape[1])).copy()
+            if wanted
             else None
+            for wanted, n in ((predictions, len(answer)), (unseen, members.shape[1]))
         )
-        none = np.zeros(members.shape[1])
-        if trained is None:
-            return Trained(
-                scores, predicted, *((none, none.astype(np.int64)) if confidence else ())
+        if trained is not None:
+            scores[has_rows] = trained.scores
+            if predicted is not None:
+                predicted[has_rows] = trained.predictions
+            if outside is not None:
+                outside[has_rows] = trained.unseen
+        return Trained(scores, predicted, outside)
+
+    def own(self, answers: Any) -> FloatArray:
+        """The probability of each row's own label, from predictions for the training rows (...,
+        rows, classes). The mean over the models that did not see a row is its confidence.
+        """
+        if not self.classifies:
+            raise InvalidInput(
+                "the probability of a row's own label needs classes; this is a regression",
+                remedy="Compare predictions and targets.",
             )
-        scores[has_rows] = trained.scores
-        if predicted is not None:
-            predicted[has_rows] = trained.predictions
-        return Trained(scores, predicted, trained.confidence, trained.unseen)
+        y = self.class_numbers[0]
+        return np.asarray(answers[..., np.arange(len(y)), y], dtype=np.float64)
 
     def utility(self, coalitions: BoolArray, keys: KeyArray) -> FloatArray:
         if self._scores_in_kernel:

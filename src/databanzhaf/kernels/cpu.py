@@ -21,13 +21,13 @@ from databanzhaf.kernels.cpu_layers import (
     SCORING_ROWS,
     backward,
     compiled,
-    confide,
     copy,
     evaluate,
     forward,
     initialise,
     loss_slope,
     order_rows,
+    predict_unseen,
     smoothed,
     update,
 )
@@ -45,7 +45,7 @@ def train(
     keys: KeyArray,
     *,
     predictions: bool = False,
-    confidence: bool = False,
+    unseen: bool = False,
     threads: int | None = None,
 ) -> Trained:
     """Train one model for each row of `members`; the same answer as `reference.train`, to float32,
@@ -59,7 +59,7 @@ def train(
     workers = min(threads or cpu_count(), m)
     scores = np.empty(m)
     predicted = np.empty((m if predictions else 0, n_val, n_out), np.float32)
-    total = np.zeros((workers, n if confidence else 0))
+    outside = np.full((m if unseen else 0, n, n_out), np.nan, np.float32)
     row_hashes = chance.mix(np.arange(n, dtype=np.uint64) + chance.GOLDEN)
     plain = np.array(
         [
@@ -90,7 +90,7 @@ def train(
         _train_many(
             rows.X, y, rows.X_val, y_val, rows.weights, row_hashes, members, keys, worker, workers,
             sizes, bounds, hashes, plain, rates,
-            *_workspace(recipe, n, n_val), scores, predicted, total[worker],
+            *_workspace(recipe, n, n_val), scores, predicted, outside,
         )  # fmt: skip
 
     if workers == 1:
@@ -98,12 +98,7 @@ def train(
     else:
         with ThreadPoolExecutor(workers) as pool:
             list(pool.map(work, range(workers)))
-    return Trained(
-        scores,
-        predicted if predictions else None,
-        total.sum(axis=0) if confidence else None,
-        (~members).sum(axis=0) if confidence else None,
-    )
+    return Trained(scores, predicted if predictions else None, outside if unseen else None)
 
 
 def _kernel_order(recipe: Recipe, numbers: IntArray) -> IntArray:
@@ -140,7 +135,7 @@ def _workspace(recipe: Recipe, n: int, n_val: int) -> tuple[Any, ...]:
 def _train_many(  # type: ignore[no-untyped-def]
     X, y, X_val, y_val, weights, row_hashes, members, keys, worker, workers,
     sizes, bounds, hashes, plain, rates,
-    parameters, layers, numbers, sort_keys, edges, kept, gathered, scores, predicted, total,
+    parameters, layers, numbers, sort_keys, edges, kept, gathered, scores, predicted, outside,
 ):  # fmt: skip
     """Train models worker, worker + workers, ...; everything they need lies in the worker's own
     memory.
@@ -217,5 +212,7 @@ def _train_many(  # type: ignore[no-untyped-def]
                     elif keep:
                         predicted[model] = np.float32(np.nan)
         scores[model] = best
-        if len(total):
-            confide(theta, sizes, X, y, member, values, gathered, activation, total)
+        if len(outside):
+            predict_unseen(
+                theta, sizes, X, member, values, gathered, activation, loss == 2, outside[model]
+            )

@@ -349,8 +349,12 @@ def evaluate(theta, sizes, X, y, values, activation, score, keep, kept):  # type
 
 
 @compiled
-def confide(theta, sizes, X, y, member, values, gathered, activation, total):  # type: ignore[no-untyped-def]
-    """Add the probability of their own label to the training rows that the model did not see."""
+def predict_unseen(  # type: ignore[no-untyped-def]
+    theta, sizes, X, member, values, gathered, activation, plain, answers
+):  # fmt: skip
+    """Write what the model predicts for the training rows that it did not see: probabilities, or
+    its outputs if `plain`.
+    """
     waiting = np.empty(SCORING_ROWS, np.int64)
     count = 0
     for i in range(len(X) + 1):
@@ -361,6 +365,8 @@ def confide(theta, sizes, X, y, member, values, gathered, activation, total):  #
         if count == SCORING_ROWS or (i == len(X) and count):
             outputs = forward(theta, sizes, gathered, values, count, activation)
             for r in range(count):
-                _softmax(outputs[r], outputs[r])
-                total[waiting[r]] += np.float64(outputs[r, np.int64(y[waiting[r]])])
+                if plain:
+                    copy(answers[waiting[r]], outputs[r])
+                else:
+                    _softmax(outputs[r], answers[waiting[r]])
             count = 0

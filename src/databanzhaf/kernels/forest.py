@@ -68,13 +68,13 @@ def grow(
     """Grow one forest for each row of `members`, none of which is empty.
 
     Returns float32 predictions (m, validation rows, classes), or (m, validation rows, 1) in steps
-    of the table's unit; and if asked for, (m, rows), for each row that a forest did not see the
-    probability of its own label, or its predicted target, and NaN for the others.
+    of the table's unit; and if asked for, the same (m, rows, ...) for the training rows that a
+    forest did not see, NaN for the others.
     """
     m, n = members.shape
     workers = min(threads or cpu_count(), m)
-    predicted = np.zeros((m, table.codes.shape[1] - n, max(table.n_classes, 1)), np.float32)
-    own = np.zeros((m if unseen else 0, n), np.float32)
+    first = 0 if unseen else n  # of the rows that are judged
+    answers = np.zeros((m, table.codes.shape[1] - first, max(table.n_classes, 1)), np.float32)
     plain = np.array(
         [
             trees.trees,
@@ -91,7 +91,7 @@ def grow(
     def work(worker: int) -> None:
         _grow_many(
             table.codes.ravel(), table.kinds, table.target, members, keys, worker, workers, plain,
-            trees.share_of_rows, predicted, own,
+            trees.share_of_rows, answers,
         )  # fmt: skip
 
     if workers == 1:
@@ -99,12 +99,15 @@ def grow(
     else:
         with ThreadPoolExecutor(workers) as pool:
             list(pool.map(work, range(workers)))
-    return predicted, own if unseen else None
+    if not unseen:
+        return answers, None
+    answers[:, :n][members] = np.nan
+    return answers[:, n:], answers[:, :n]
 
 
 @compiled
 def _grow_many(  # type: ignore[no-untyped-def]
-    codes, kinds, target, members, keys, worker, workers, plain, share, predicted, own
+    codes, kinds, target, members, keys, worker, workers, plain, share, predicted
 ):  # fmt: skip
     """Grow models worker, worker + workers, ...; everything they need lies in the worker's own
     memory.
@@ -112,6 +115,7 @@ def _grow_many(  # type: ignore[no-untyped-def]
     trees, best, most = plain[0], plain[1] == 1, plain[6]
     n, d = len(target), len(kinds)
     n_all = len(codes) // d
+    first = n_all - predicted.shape[1]
     present, judged = np.empty(n, np.uint32), np.empty(n_all, np.uint32)
     # Two of each: a node's rows lie in one, its children's in the other.
     rows, tests = np.empty(2 * n, np.int64), np.empty(2 * n_all, np.uint32)
@@ -131,14 +135,13 @@ def _grow_many(  # type: ignore[no-untyped-def]
             if members[model, i]:
                 present[n_present] = i
                 n_present += 1
-            elif len(own):
+            elif first == 0:
                 judged[n_judged] = i
                 n_judged += 1
         for i in range(n, n_all):
             judged[n_judged] = i
             n_judged += 1
         answers = predicted[model]
-        mine = own[model] if len(own) else own[0:0].ravel()
         for tree in range(trees):
             key = fold(keys[model], tree)
             n_rows = sample(rows, present, n_present, fold(key, SAMPLE), share, most, best)
@@ -149,20 +152,18 @@ def _grow_many(  # type: ignore[no-untyped-def]
             stamp = _grow_one(
                 codes, kinds, target, fold(key, SPLIT), n_rows, n_judged, plain,
                 rows, tests, y, values, counts, sorting, histogram, seen, constant, marked,
-                waiting, waiting_keys, mixed, stamp, answers, mine,
+                waiting, waiting_keys, mixed, stamp, answers, first,
             )  # fmt: skip
         for i in range(answers.shape[0]):
             for c in range(answers.shape[1]):
                 answers[i, c] /= np.float32(trees)
-        for i in range(len(mine)):
-            mine[i] = np.float32(np.nan) if members[model, i] else mine[i] / np.float32(trees)
 
 
 @compiled
 def _grow_one(  # type: ignore[no-untyped-def]
     codes, kinds, target, root_key, n_rows, n_tests, plain,
     rows, tests, y, values, counts, sorting, histogram, seen, constant, marked,
-    waiting, waiting_keys, mixed, stamp, answers, own,
+    waiting, waiting_keys, mixed, stamp, answers, first,
 ):  # fmt: skip
     """Grow one tree and add its answers for the rows in `tests`; return the number of its last
     node.
@@ -177,7 +178,7 @@ def _grow_one(  # type: ignore[no-untyped-def]
     n_all = len(codes) // d
     if is_pure(rows, uint64(0), n_rows):
         label = np.int32(rows[0] >> 32)
-        answer_purely(tests, uint64(0), n_tests, target, kind, label, answers, own)
+        answer_purely(tests, uint64(0), n_tests, kind, label, answers, first)
         return stamp
     n_marked, top = 0, 1
     waiting[0, 0], waiting[0, 1], waiting[0, 2], waiting[0, 3] = 0, n_rows, 0, n_tests
@@ -256,7 +257,7 @@ def _grow_one(  # type: ignore[no-untyped-def]
                     if kind != NUMBERS and best >= k:
                         break  # both sides are pure: no later draw is better
         if column < 0:
-            answer(tests, tests_at, q, target, k, kind, total, counts, answers, own)
+            answer(tests, tests_at, q, k, kind, total, counts, answers, first)
         if kind == MANY_CLASSES:
             for j in range(k):
                 counts[0, y[j]] = 0
@@ -277,7 +278,7 @@ def _grow_one(  # type: ignore[no-untyped-def]
             if is_pure(rows, uint64(there * n + start), size):
                 label = np.int32(rows[uint64(there * n + start)] >> 32)
                 tests_at = uint64(there * n_all + tests_start)
-                answer_purely(tests, tests_at, n_judged, target, kind, label, answers, own)
+                answer_purely(tests, tests_at, n_judged, kind, label, answers, first)
                 continue
             waiting[top, 0], waiting[top, 1] = start, start + size
             waiting[top, 2], waiting[top, 3] = tests_start, tests_start + n_judged

@@ -46,7 +46,7 @@ def grow(
     n, n_all = table.n_rows, table.codes.shape[1]
     n_outputs = max(table.n_classes, 1)
     predicted = np.zeros((len(keys), n_all - n, n_outputs), np.float32)
-    own = np.full((len(keys), n), np.nan, np.float32)
+    outside = np.full((len(keys), n, n_outputs), np.nan, np.float32)
     for model, key in enumerate(keys):
         answers = np.zeros((n_all, n_outputs), np.float32)
         for tree in range(trees.trees):
@@ -55,10 +55,8 @@ def grow(
             _node(trees, table, rows, np.arange(n_all), _fold(of_tree, SPLIT), 0, answers)
         answers /= np.float32(trees.trees)
         predicted[model] = answers[n:]
-        outside = np.flatnonzero(~members[model])
-        label = table.target[outside] if table.n_classes else 0
-        own[model, outside] = answers[outside, label]
-    return predicted, own if unseen else None
+        outside[model, ~members[model]] = answers[:n][~members[model]]
+    return predicted, outside if unseen else None
 
 
 def _fold(key: int, number: int) -> int:

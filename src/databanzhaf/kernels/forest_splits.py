@@ -254,41 +254,27 @@ def is_pure(rows, at, k):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def answer_purely(tests, at, q, target, kind, label, answers, own):  # type: ignore[no-untyped-def]
-    """Add the answer of a leaf whose rows have one target for each of the q rows that arrived."""
-    n = len(target)
+def answer_purely(tests, at, q, kind, label, answers, first):  # type: ignore[no-untyped-def]
+    """Add the answer of a leaf whose rows have one target for each of the q rows that arrived;
+    `answers` begin with row `first`.
+    """
+    place, amount = (0, np.float32(label)) if kind == NUMBERS else (label, np.float32(1))
     for j in range(q):
-        r = tests[at + uint64(j)]
-        if kind == NUMBERS and r < n:
-            own[r] += np.float32(label)
-        elif kind == NUMBERS:
-            answers[r - n, 0] += np.float32(label)
-        elif r < n:
-            own[r] += np.float32(target[r] == label)
-        else:
-            answers[r - n, label] += np.float32(1)
+        answers[tests[at + uint64(j)] - first, place] += amount
 
 
 @compiled
-def answer(tests, at, q, target, k, kind, total, counts, answers, own):  # type: ignore[no-untyped-def]
+def answer(tests, at, q, k, kind, total, counts, answers, first):  # type: ignore[no-untyped-def]
     """The same for a leaf of several targets: their mean, or the shares of the classes."""
-    n = len(target)
     if kind == NUMBERS:
         mean = np.float32(total / k)
         for j in range(q):
-            r = tests[at + uint64(j)]
-            if r < n:
-                own[r] += mean
-            else:
-                answers[r - n, 0] += mean
+            answers[tests[at + uint64(j)] - first, 0] += mean
         return
     size = np.float32(k)
     if kind == TWO_CLASSES:
         counts[0, 0], counts[0, 1] = k - total, total
     for j in range(q):
-        r = tests[at + uint64(j)]
-        if r < n:
-            own[r] += np.float32(counts[0, target[r]]) / size
-        else:
-            for c in range(answers.shape[1]):
-                answers[r - n, c] += np.float32(counts[0, c]) / size
+        row = tests[at + uint64(j)] - first
+        for c in range(answers.shape[1]):
+            answers[row, c] += np.float32(counts[0, c]) / size

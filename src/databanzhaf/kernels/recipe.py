@@ -137,13 +137,11 @@ class Rows:
 class Trained:
     """What came of m trainings.
 
-    scores float64 (m,); predictions (m, validation rows, classes), or (m, validation rows, 1), if
-    asked for; confidence float64 (rows,): for each training row the summed probability of its own
-    label over the models that did not see it, and `unseen` int64 (rows,), how many those were, if
-    asked for.
+    scores float64 (m,); if asked for, predictions (m, validation rows, classes), or (m, validation
+    rows, 1) of a regression, and `unseen` (m, rows, ...), those for the training rows that the
+    model did not see, NaN for the others.
     """
 
     scores: FloatArray
     predictions: Float32Array | FloatArray | None = None
-    confidence: FloatArray | None = None
-    unseen: IntArray | None = None
+    unseen: Float32Array | FloatArray | None = None

@@ -33,7 +33,7 @@ def train(
     keys: KeyArray,
     *,
     predictions: bool = False,
-    confidence: bool = False,
+    unseen: bool = False,
 ) -> Trained:
     """Train one model for each row of `members` (m, training rows) and score it on the validation
     rows.
@@ -48,16 +48,12 @@ def train(
         if predictions
         else None
     )
-    if not confidence:
+    if not unseen:
         return Trained(scores, predicted)
-    total, count = np.zeros(len(rows.X)), np.zeros(len(rows.X), dtype=np.int64)
-    for (_, _, theta), member in zip(models, members, strict=True):
-        unseen = ~member
-        total[unseen] += own_label(
-            recipe, forward(recipe, theta, rows.X[unseen])[-1], rows.y[unseen]
-        )
-        count += unseen
-    return Trained(scores, predicted, total, count)
+    outside = np.full((len(keys), len(rows.X), recipe.sizes[-1]), np.nan, np.float32)
+    for answers, (_, _, theta), member in zip(outside, models, members, strict=True):
+        answers[~member] = predict(recipe, forward(recipe, theta, rows.X[~member])[-1])
+    return Trained(scores, predicted, outside)
 
 
 def train_one(

@@ -98,7 +98,7 @@ class Trainer(Steps):
         keys: KeyArray,
         *,
         predictions: bool = False,
-        confidence: bool = False,
+        unseen: bool = False,
     ) -> Trained:
         """As `reference.train`, to float32. Models are sorted by size, so that those trained
         together finish together.
@@ -111,12 +111,12 @@ class Trainer(Steps):
                 # its advice (switch TF32 on, report a slow softmax) is for authors of compiled code
                 if compiling:
                     warnings.filterwarnings("ignore", module=r"torch\._inductor")
-                return self._train(members, keys, predictions, confidence)
+                return self._train(members, keys, predictions, unseen)
         finally:
             torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32 = before
 
     def _train(
-        self, members: BoolArray, keys: KeyArray, predictions: bool, confidence: bool
+        self, members: BoolArray, keys: KeyArray, predictions: bool, unseen: bool
     ) -> Trained:
         members = members & (self.weights > 0).cpu().numpy()
         m, n = members.shape
@@ -126,7 +126,7 @@ class Trainer(Steps):
         order = torch.argsort(counts, stable=True)
         scores = torch.empty(m, dtype=torch.float64, device=self.device)
         kept = np.empty((m, len(self.X_val), self._outputs()), np.float32) if predictions else None
-        total = torch.zeros(n, dtype=torch.float64, device=self.device)
+        outside = np.empty((m, n, self._outputs()), np.float32) if unseen else None
         low = 0
         while low < m:
             size = min(self.chunk_size(), m - low)
@@ -135,8 +135,9 @@ class Trainer(Steps):
                 chunk_scores, chunk_predictions, parameters = self._train_chunk(
                     all_members[which], all_keys[which], predictions
                 )
-                if confidence:
-                    total += self._confidence(parameters, all_members[which])
+                if outside is not None:
+                    answers = self._unseen(parameters, all_members[which])
+                    outside[which.cpu().numpy()] = answers.cpu().numpy()
             except torch.cuda.OutOfMemoryError:
                 if size == 1:
                     raise
@@ -147,12 +148,7 @@ class Trainer(Steps):
             if kept is not None and chunk_predictions is not None:
                 kept[which.cpu().numpy()] = chunk_predictions.cpu().numpy()
             low += size
-        return Trained(
-            scores.cpu().numpy(),
-            kept,
-            total.cpu().numpy() if confidence else None,
-            (~members).sum(axis=0) if confidence else None,
-        )
+        return Trained(scores.cpu().numpy(), kept, outside)
 
     def probe(self) -> tuple[int, ...]:
         """The shape of the module's outputs for two rows."""
@@ -329,14 +325,14 @@ class Trainer(Steps):
         for low in range(0, len(X), step):
             yield X[low : low + step], y[low : low + step]
 
-    def _confidence(self, parameters: Stack, members: Tensor) -> Tensor:
+    def _unseen(self, parameters: Stack, members: Tensor) -> Tensor:
+        """Predictions for the training rows, NaN for those that a model saw."""
         self.module.eval()
         parts = []
         with torch.no_grad():
-            for X, y in self._slices(self.X, self.y):
+            for X, _ in self._slices(self.X, self.y):
                 outputs = vmap(lambda p, X=X: functional_call(self.module, p, (X,)))(parameters)
-                parts.append(
-                    torch.softmax(outputs, dim=-1)[:, torch.arange(len(y), device=y.device), y]
-                )
-        own = torch.cat(parts, dim=1).to(torch.float64)
-        return torch.where(members, 0.0, own).sum(dim=0)
+                if self.recipe.classifies:
+                    outputs = torch.softmax(outputs, dim=-1)
+                parts.append(outputs.reshape(len(members), len(X), -1))
+        return torch.where(members[:, :, None], torch.nan, torch.cat(parts, dim=1))

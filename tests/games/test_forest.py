@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.sparse import csr_matrix
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits
 from sklearn.ensemble import (
     ExtraTreesClassifier,
@@ -182,6 +183,16 @@ def test_groups_sparse_and_nullable_columns():
         db.games.Forest(data(rows)).utility(COALITIONS, KEYS) for rows in (nullable, by_hand)
     ]
     assert np.array_equal(*utilities)
+    # Tables of two kinds for training and validation.
+    frame, sparse = pd.DataFrame(X), csr_matrix(X)
+    kinds = (X, frame, sparse)
+    plain = db.games.Forest(data(X)).utility(COALITIONS, KEYS)
+    for train in kinds:
+        for validation in kinds:
+            mixed = db.Dataset(train[:100], Y[:100], validation[100:], Y[100:])
+            assert np.array_equal(db.games.Forest(mixed).utility(COALITIONS, KEYS), plain)
+    huge = {"max_depth": 10**30, "max_samples": 10**30}
+    assert np.array_equal(db.games.Forest(data(X), **huge).utility(COALITIONS, KEYS), plain)
 
 
 @pytest.mark.parametrize(
@@ -200,10 +211,19 @@ def test_groups_sparse_and_nullable_columns():
         (lambda: db.games.Forest(data(), max_samples=0), "`max_samples`"),
         (lambda: db.games.Forest(data(), max_samples=1.5), "`max_samples`"),
         (lambda: db.games.Forest(data(), max_samples="half"), "`max_samples`"),
+        (lambda: db.games.Forest(data(), max_samples=True), "`max_samples`"),
+        (lambda: db.games.Forest(data(), max_samples=np.array([1, 2])), "`max_samples`"),
+        (lambda: db.games.Forest(data(), splits=np.array([1, 2])), "`splits`"),
+        (lambda: db.games.Forest(data(rows=X + 1j)), "numbers and categories"),
+        (lambda: db.games.Forest(data(rows=X[:, :0])), "a column or more"),
+        (
+            lambda: db.games.Forest(data(labels=np.append(X[1:, 0], np.inf)), loss="squared"),
+            "`y_val` must be finite",
+        ),
         (lambda: db.games.Forest(data(), threads=0), "`threads`"),
         (lambda: db.games.Forest(data(), loss="log"), '"gini" or "squared"'),
         (lambda: db.games.Forest(data(), metric="r2"), "`metric` for classification"),
-        (lambda: db.games.Forest(data(), loss="squared"), "needs numbers as labels"),
+        (lambda: db.games.Forest(data(), loss="squared"), "needs numbers.* Leave `loss` out"),
         (lambda: db.games.Forest(data(labels=X[:, 0])), 'loss="squared" for a regression'),
         (lambda: db.games.Forest(X), "Dataset"),
         (lambda: db.games.Forest(data(labels=np.array(["a"] * 160))), "two classes or more"),

@@ -199,6 +199,70 @@ def test_bins_keep_order_values_and_distances():
     assert crowded.max() < MISSING
 
 
+def test_neighbouring_numbers_keep_their_bins_and_their_order():
+    for values in (
+        [0.1, 0.2, 0.3, 0.1 + 0.2],
+        2.0**53 + 2 * np.arange(8),
+        [-5e-324, 0.0, 5e-324],
+        [7 * 2.0**49 - 2, 7 * 2.0**49 + 1, 7 * 2.0**49 + 5],
+        [-1e300, 1.0, 1e300],
+    ):
+        for spread in (False, True):
+            codes, _ = binned(np.array([*values, 1e9]), len(values), spread=spread)
+            assert (np.diff(codes[:-1].astype(int)) > 0).all()
+
+
+@pytest.mark.parametrize("best", [False, True], ids=["random", "best"])
+def test_a_split_of_known_from_missing_sends_every_known_value_one_way(best):
+    """A row of 25 (class 0) and a gap (class 1): any known value is of class 0."""
+    n = 100
+    x = np.concatenate([np.arange(50.0), np.full(50, np.nan), np.arange(50.0)])
+    table = make_table([binned(x, n, spread=not best)], np.repeat([0, 1], 50), 2)
+    members = np.zeros((1, n), dtype=bool)
+    members[0, [25, 50]] = True
+    predicted, _ = forest.grow(Trees(400, best, 1, NO_LIMIT, 1), table, members, keys_of(1))
+    assert np.ptp(predicted[0, :, 0]) == 0
+    # A bootstrap sample of two rows has both with probability 1/2, else one of them twice.
+    assert abs(predicted[0, 0, 0] - (0.75 if best else 1.0)) < 4 * 0.5 / np.sqrt(400)
+
+
+def test_one_extreme_target_leaves_the_others_their_digits():
+    rng = np.random.default_rng(1)
+    n = 100
+    X = rng.normal(size=(n, 2))
+    y = 100 + 10 * X[:, 0]
+    members = rng.random((20, n)) < 0.5
+    members[:, 0] = False
+    trees = Trees(10, False, 2, NO_LIMIT, 1)
+    answers = []
+    for extreme in (y[0], 999_999_999.0):
+        labels = np.concatenate([[extreme], y[1:]])
+        table = make_table([binned(np.tile(c, 2), n, spread=True) for c in X.T], labels, 0)
+        predicted, _ = forest.grow(trees, table, members, keys_of(20))
+        answers.append(table.center + table.unit * predicted[:, :, 0])
+        own = np.broadcast_to(y, members.shape)[members]
+        assert np.allclose(answers[-1][members], own, atol=2e-4)
+    # Rounding breaks ties otherwise, and nothing more.
+    assert np.median(np.abs(answers[0] - answers[1])) < 1e-3
+    plain, beside = (((each - y) ** 2)[~members].mean() for each in answers)
+    assert abs(beside / plain - 1) < 0.1
+
+
+def test_of_two_columns_that_differ_among_many_each_is_drawn_as_often():
+    n_columns = 60
+    constant = [np.zeros(3) for _ in range(n_columns)]
+    for place in (20, 21):
+        constant[place] = np.array([0.0, 1.0, float(place == 20)])
+    # A column that differs in a row outside the coalition is not left out of the table.
+    rows = [np.concatenate([c[:2], [5.0], c[2:]]) for c in constant]
+    table = make_table([binned(c, 3, spread=True) for c in rows], [0, 1, 0], 2)
+    members = np.array([[True, True, False]])
+    predicted, _ = forest.grow(Trees(20_000, False, 1, 1, 1), table, members, keys_of(1))
+    assert len(table.kinds) == n_columns
+    # The validation row has the value of class 1 in column 20 and of class 0 in column 21.
+    assert abs(predicted[0, 0, 1] - 0.5) < 4 * 0.5 / np.sqrt(20_000)
+
+
 def test_categories_are_put_in_an_order_that_is_one_to_one_and_changes():
     for word in (3, 2**40 + 7, 2**63 + 12345):
         order = [forest_reference._ordered(code, word | 1) for code in range(1 << 16)]

@@ -52,8 +52,9 @@ class Forest(TrainedGame):
     fewer distinct values keep a bin each. The bins are a property of the dataset: they are made
     once, from all training rows, and serve every coalition. A missing value goes left or right by
     chance at each split that is tried, and so learns where it belongs. Categories are put in a
-    random order at each split and cut like numbers, up to 65,534 of them, without columns of their
-    own. Targets of a regression are rounded to 2^-31 of their range.
+    random order at each split and cut like numbers, up to 65,535 of them, without columns of their
+    own. Targets of a regression are rounded to 2^-42 of the largest distance from
+    their median.
 
     Chance is a function of (seed, index, repeat, tree), so the utilities are the same bits for any
     number of threads, any batch size and after any restart. Memory grows with threads, not with
@@ -80,7 +81,7 @@ class Forest(TrainedGame):
             ("splits", splits, ("random", "best")),
             ("loss", loss, ("gini", "squared")),
         ):
-            if value not in choices:
+            if not isinstance(value, str) or value not in choices:
                 raise InvalidInput(
                     f'`{name}` must be "{choices[0]}" or "{choices[1]}"',
                     got=short(value),
@@ -100,8 +101,8 @@ class Forest(TrainedGame):
             trees=check_count("trees", trees),
             best=splits == "best",
             columns_tried=_columns_tried(max_features, dataset.X.shape[1]),
-            max_depth=_NO_LIMIT if max_depth is None else int(max_depth),
-            min_samples_leaf=check_count("min_samples_leaf", min_samples_leaf),
+            max_depth=_NO_LIMIT if max_depth is None else min(int(max_depth), _NO_LIMIT),
+            min_samples_leaf=min(check_count("min_samples_leaf", min_samples_leaf), _NO_LIMIT),
             share_of_rows=_share(max_samples),
             most_rows=_most(max_samples),
         )
@@ -184,7 +185,9 @@ def _columns_tried(max_features: Any, n_columns: int) -> int:
 
 def _share(max_samples: Any) -> float:
     """The share of a coalition's rows that each tree sees."""
-    if max_samples is None or _is_whole(max_samples) or max_samples == 1:
+    if max_samples is None or _is_whole(max_samples):
+        return 1.0
+    if isinstance(max_samples, float) and max_samples == 1:
         return 1.0
     return check_between(
         "max_samples", max_samples, 0, 1, "Pass a share of the rows, or a whole number of them."
@@ -193,4 +196,5 @@ def _share(max_samples: Any) -> float:
 
 def _most(max_samples: Any) -> int:
     """The largest number of rows that each tree sees."""
-    return check_count("max_samples", max_samples) if _is_whole(max_samples) else _NO_LIMIT
+    whole = check_count("max_samples", max_samples) if _is_whole(max_samples) else _NO_LIMIT
+    return min(whole, _NO_LIMIT)

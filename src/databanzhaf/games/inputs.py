@@ -61,12 +61,17 @@ def coded_columns(X: Any, X_val: Any, *, spread: bool) -> list[tuple[UInt16Array
 
     Columns of pandas' `category` type are coded by category, others as numbers.
     """
-    if hasattr(X, "tocsr"):
-        X, X_val = X.toarray(), X_val.toarray()
+    X, X_val = (part.toarray() if hasattr(part, "tocsr") else part for part in (X, X_val))
     n = len(X)
+    if not X.shape[1]:
+        raise InvalidInput("a forest needs a column or more", remedy="Add features.")
     if not hasattr(X, "iloc"):
-        table = np.concatenate([_floats(part, "`X`") for part in (X, np.asarray(X_val))])
+        table = np.concatenate([_floats(np.asarray(part), "`X`") for part in (X, X_val)])
         return [binned(table[:, place], n, spread=spread) for place in range(table.shape[1])]
+    if not hasattr(X_val, "iloc"):
+        import pandas as pd
+
+        X_val = pd.DataFrame(np.asarray(X_val), columns=X.columns)
     coded = []
     for place, (name, kind) in enumerate(X.dtypes.items()):
         parts = [table.iloc[:, place] for table in (X, X_val)]
@@ -82,11 +87,10 @@ def _floats(numbers: Any, what: str) -> FloatArray:
     """As float64, missing values as NaN; refuses what is no number."""
     import pandas as pd
 
-    kind = getattr(numbers, "dtype", None)
+    kind = numbers.dtype
     try:
-        if kind is not None and not (
-            pd.api.types.is_numeric_dtype(kind) or pd.api.types.is_object_dtype(kind)
-        ):
+        numeric = pd.api.types.is_numeric_dtype(kind) and not pd.api.types.is_complex_dtype(kind)
+        if not (numeric or pd.api.types.is_object_dtype(kind)):
             raise ValueError(f"values of type {kind}")
         if hasattr(numbers, "to_numpy"):
             return np.asarray(numbers.to_numpy(dtype=np.float64, na_value=np.nan))
@@ -107,7 +111,7 @@ def _category_codes(name: str, column: Any, column_val: Any) -> UInt16Array:
     codes = pd.factorize(every)[0]  # in the order of the rows; -1 where a value is missing
     if codes.max() >= MISSING:
         raise InvalidInput(
-            f"a column of categories may have {MISSING - 1:,} of them at most",
+            f"a column of categories may have {MISSING:,} of them at most",
             got=f"{codes.max() + 1:,} in `{name}`",
             remedy="Drop it, or join rare categories.",
         )

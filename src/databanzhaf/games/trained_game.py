@@ -236,8 +236,15 @@ class TrainedGame:
                 raise InvalidInput(
                     "a regression needs numbers as labels",
                     got=f"{data.y.dtype}",
-                    remedy='Use loss="cross_entropy" for classes.',
+                    remedy="Leave `loss` out for classes.",
                 )
+            for name, labels in (("y", data.y), ("y_val", data.y_val)):
+                if not np.isfinite(labels.astype(np.float64)).all():
+                    raise InvalidInput(
+                        f"`{name}` must be finite for a regression",
+                        got="infinite targets",
+                        remedy="Drop those rows.",
+                    )
             if self.metric == "r2" and np.ptp(data.y_val.astype(np.float64)) == 0:
                 raise InvalidInput(
                     "`r2` needs validation targets that differ; all are equal",

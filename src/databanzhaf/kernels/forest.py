@@ -24,6 +24,7 @@ from databanzhaf.kernels.forest_splits import (
     answer,
     answer_purely,
     best_cut,
+    between_gaps,
     divide,
     is_pure,
     load,
@@ -32,6 +33,7 @@ from databanzhaf.kernels.forest_splits import (
 )
 from databanzhaf.kernels.numba_chance import GOLDEN, below, compiled, fold, mix
 from databanzhaf.kernels.trees import (
+    DRAWS,
     LEFT,
     MANY_CLASSES,
     MISSING,
@@ -67,14 +69,15 @@ def grow(
 ) -> tuple[Float32Array, Float32Array | None]:
     """Grow one forest for each row of `members`, none of which is empty.
 
-    Returns float32 predictions (m, validation rows, classes), or (m, validation rows, 1) in steps
-    of the table's unit; and if asked for, the same (m, rows, ...) for the training rows that a
-    forest did not see, NaN for the others.
+    Returns float32 predictions (m, validation rows, classes), or float64 ones (m, validation rows,
+    1) in steps of the table's unit; and if asked for, the same (m, rows, ...) for the training rows
+    that a forest did not see, NaN for the others.
     """
     m, n = members.shape
     workers = min(threads or cpu_count(), m)
     first = 0 if unseen else n  # of the rows that are judged
-    answers = np.zeros((m, table.codes.shape[1] - first, max(table.n_classes, 1)), np.float32)
+    kind = np.float32 if table.n_classes else np.float64
+    answers = np.zeros((m, table.codes.shape[1] - first, max(table.n_classes, 1)), kind)
     plain = np.array(
         [
             trees.trees,
@@ -119,7 +122,7 @@ def _grow_many(  # type: ignore[no-untyped-def]
     present, judged = np.empty(n, np.uint32), np.empty(n_all, np.uint32)
     # Two of each: a node's rows lie in one, its children's in the other.
     rows, tests = np.empty(2 * n, np.int64), np.empty(2 * n_all, np.uint32)
-    y, values = np.empty(n, np.int32), np.empty(n, np.uint16)
+    y, values = np.empty(n, target.dtype), np.empty(n, np.uint16)
     counts = np.zeros((2, max(predicted.shape[2], 2)), np.int64)
     sorting = np.empty(n if best else 0, np.int64)
     histogram = np.zeros((1 << 16) + 1 if best else 0, np.int64)
@@ -145,8 +148,9 @@ def _grow_many(  # type: ignore[no-untyped-def]
         for tree in range(trees):
             key = fold(keys[model], tree)
             n_rows = sample(rows, present, n_present, fold(key, SAMPLE), share, most, best)
-            for j in range(n_rows):
-                rows[j] |= np.int64(target[rows[j]]) << 32
+            if plain[5] != NUMBERS:
+                for j in range(n_rows):
+                    rows[j] |= np.int64(target[rows[j]]) << 32
             for j in range(n_judged):
                 tests[j] = judged[j]
             stamp = _grow_one(
@@ -154,9 +158,10 @@ def _grow_many(  # type: ignore[no-untyped-def]
                 rows, tests, y, values, counts, sorting, histogram, seen, constant, marked,
                 waiting, waiting_keys, mixed, stamp, answers, first,
             )  # fmt: skip
+        divisor = answers.dtype.type(trees)
         for i in range(answers.shape[0]):
             for c in range(answers.shape[1]):
-                answers[i, c] /= np.float32(trees)
+                answers[i, c] /= divisor
 
 
 @compiled
@@ -176,8 +181,8 @@ def _grow_one(  # type: ignore[no-untyped-def]
     )  # fmt: skip
     n, d = len(target), len(kinds)
     n_all = len(codes) // d
-    if is_pure(rows, uint64(0), n_rows):
-        label = np.int32(rows[0] >> 32)
+    if is_pure(rows, uint64(0), n_rows, target, kind):
+        label = target[np.uint32(rows[0])]
         answer_purely(tests, uint64(0), n_tests, kind, label, answers, first)
         return stamp
     n_marked, top = 0, 1
@@ -195,8 +200,12 @@ def _grow_one(  # type: ignore[no-untyped-def]
         k, q = high - low, tests_high - tests_low
         here, there = depth & 1, 1 - (depth & 1)
         at, tests_at = uint64(here * n + low), uint64(here * n_all + tests_low)
-        for j in range(k):
-            y[j] = np.int32(rows[at + uint64(j)] >> 32)
+        if kind == NUMBERS:
+            for j in range(k):
+                y[j] = target[np.uint32(rows[at + uint64(j)])]
+        else:
+            for j in range(k):
+                y[j] = np.int32(rows[at + uint64(j)] >> 32)
         total, squares = np.int64(0), np.int64(0)
         if kind == MANY_CLASSES:
             for j in range(k):
@@ -214,7 +223,7 @@ def _grow_one(  # type: ignore[no-untyped-def]
                 word = mix(key ^ mixed[draw]) if draw < _MIXED else fold(key, draw)
                 # Where draws keep hitting what was drawn before, the columns are gone through.
                 f = below(word, d)
-                if draw >= 2 * d:
+                if draw >= DRAWS * d:
                     f = (draw + below(key, d)) % d
                 draw += 1
                 if seen[f] == stamp or constant[f]:
@@ -243,10 +252,10 @@ def _grow_one(  # type: ignore[no-untyped-def]
                 if best_splits:
                     score, this_cut = best_cut(
                         values, y, k, kind, least, total, squares, counts, sorting, histogram,
-                        gaps > 0 and this_shift == 0,
+                        gaps > 0, this_shift,
                     )  # fmt: skip
                 else:
-                    this_cut = smallest - this_shift  # what is known from what is missing
+                    this_cut = between_gaps(this_shift)
                     if smallest < largest:
                         bits = word >> uint64(32)
                         this_cut = smallest + np.uint32(below(bits, largest - smallest))
@@ -275,8 +284,8 @@ def _grow_one(  # type: ignore[no-untyped-def]
                 continue
             start = low if is_left else low + left
             tests_start = tests_low if is_left else tests_low + tests_left
-            if is_pure(rows, uint64(there * n + start), size):
-                label = np.int32(rows[uint64(there * n + start)] >> 32)
+            if is_pure(rows, uint64(there * n + start), size, target, kind):
+                label = target[np.uint32(rows[uint64(there * n + start)])]
                 tests_at = uint64(there * n_all + tests_start)
                 answer_purely(tests, tests_at, n_judged, kind, label, answers, first)
                 continue

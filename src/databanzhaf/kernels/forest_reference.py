@@ -11,6 +11,7 @@ import numpy as np
 from databanzhaf import chance
 from databanzhaf.kernels.trees import (
     CATEGORIES,
+    DRAWS,
     LEFT,
     MISSING,
     NUMBERS,
@@ -45,15 +46,16 @@ def grow(
     """See `forest.grow`."""
     n, n_all = table.n_rows, table.codes.shape[1]
     n_outputs = max(table.n_classes, 1)
-    predicted = np.zeros((len(keys), n_all - n, n_outputs), np.float32)
-    outside = np.full((len(keys), n, n_outputs), np.nan, np.float32)
+    kind = np.float32 if table.n_classes else np.float64
+    predicted = np.zeros((len(keys), n_all - n, n_outputs), kind)
+    outside = np.full((len(keys), n, n_outputs), np.nan, kind)
     for model, key in enumerate(keys):
-        answers = np.zeros((n_all, n_outputs), np.float32)
+        answers = np.zeros((n_all, n_outputs), kind)
         for tree in range(trees.trees):
             of_tree = _fold(int(key), tree)
             rows = _sample(trees, np.flatnonzero(members[model]), _fold(of_tree, SAMPLE))
             _node(trees, table, rows, np.arange(n_all), _fold(of_tree, SPLIT), 0, answers)
-        answers /= np.float32(trees.trees)
+        answers /= kind(trees.trees)
         predicted[model] = answers[n:]
         outside[model, ~members[model]] = answers[:n][~members[model]]
     return predicted, outside if unseen else None
@@ -86,7 +88,7 @@ def _node(
     tests: IntArray,
     key: int,
     depth: int,
-    answers: Float32Array,
+    answers: Any,
     constant: frozenset[int] = frozenset(),
 ) -> None:
     """Answer the rows in `tests` by the tree that the rows grow."""
@@ -107,9 +109,9 @@ def _node(
         )  # fmt: skip
 
 
-def _leaf(table: Table, y: IntArray) -> Float32Array:
+def _leaf(table: Table, y: IntArray) -> Any:
     if table.kind == NUMBERS:
-        return np.array([y.sum() / len(y)], dtype=np.float32)
+        return np.array([y.sum() / len(y)])
     counts = np.bincount(y, minlength=table.n_classes).astype(np.float32)
     return counts / np.float32(len(y))
 
@@ -124,7 +126,7 @@ def _choose(
     d, found, draw, seen = len(table.kinds), 0, 0, set(constant)
     while found < trees.columns_tried and len(seen) < d:
         word = _fold(key, draw)
-        column = _below(word, d) if draw < 2 * d else (draw + _below(key, d)) % d
+        column = _below(word, d) if draw < DRAWS * d else (draw + _below(key, d)) % d
         draw += 1
         if column in seen:
             continue
@@ -139,9 +141,9 @@ def _choose(
         found += 1
         shift = second & 1 if table.kinds[column] == WITH_GAPS else 0
         if trees.best:
-            cuts = _cuts(values, gaps_last=bool(gaps.any()) and not shift)
+            cuts = _cuts(values, shift if gaps.any() else None)
         elif (known == known[0]).all():
-            cuts = [int(known[0]) - shift]
+            cuts = [0 if shift else MISSING - 1]
         else:
             low, high = int(known.min()), int(known.max())
             cuts = [low + _below(word >> 32, high - low)]
@@ -154,13 +156,17 @@ def _choose(
     return best, constant
 
 
-def _cuts(values: IntArray, *, gaps_last: bool) -> list[int]:
-    """Halfway between neighbouring values; gaps that lie last are cut off from what is known."""
-    distinct = [int(v) for v in np.unique(values)]
-    return [
-        low if gaps_last and high == MISSING else (low + high) // 2
-        for low, high in pairwise(distinct)
-    ]
+def _cuts(values: IntArray, shift: int | None) -> list[int]:
+    """Halfway between neighbouring values; if there are gaps (`shift` says where they lie), they
+    are parted from all that is known.
+    """
+    cuts = []
+    for low, high in pairwise(int(value) for value in np.unique(values)):
+        if (shift == 1 and low == 0) or (shift == 0 and high == MISSING):
+            cuts.append(0 if shift else MISSING - 1)
+        else:
+            cuts.append((low + high) // 2)
+    return cuts
 
 
 def _values(table: Table, column: int, rows: IntArray, word: int) -> IntArray:
@@ -185,14 +191,16 @@ def _ordered(code: int, factor: int) -> int:
 
 
 def _score(table: Table, goes: Any, y: IntArray, least: int) -> float:
-    """Classes: the sum of squared class counts on each side, over its size. Numbers: the squared
-    sum.
+    """Classes: the sum of squared class counts on each side, over its size. Numbers: what the split
+    takes from the squared errors.
     """
-    sides = []
-    for side in (y[goes], y[~goes]):
-        if len(side) < least:
-            return -1.0
-        counts = np.bincount(side) if table.n_classes else side.sum()
-        sides.append((float(np.sum(np.float64(counts) ** 2)), float(len(side))))
-    (left_squares, left), (right_squares, right) = sides
+    left, right = float(goes.sum()), float((~goes).sum())
+    if min(left, right) < least:
+        return -1.0
+    if not table.n_classes:
+        beyond = float(y[goes].sum()) - left * (float(y.sum()) / (left + right))
+        return beyond * beyond * ((left + right) / (left * right))
+    left_squares, right_squares = (
+        float(np.sum(np.float64(np.bincount(y[side])) ** 2)) for side in (goes, ~goes)
+    )
     return (left_squares * right + right_squares * left) / (left * right)

@@ -90,6 +90,12 @@ def load(values, codes, base, rows, at, k, kind, key, draw):  # type: ignore[no-
 
 
 @compiled
+def between_gaps(shift):  # type: ignore[no-untyped-def]
+    """The cut that parts what is known from what is missing."""
+    return np.uint32(0) if shift else np.uint32(MISSING - 1)
+
+
+@compiled
 def _ordered(code, factor):  # type: ignore[no-untyped-def]
     """The place of a category in a random order: a bijection of the codes for each odd `factor`."""
     x = np.uint32(uint64(code) * factor + (factor >> uint64(40))) & _MASK
@@ -124,8 +130,9 @@ def split_score(values, y, k, kind, least, total, squares, counts, cut):  # type
     """How well `values <= cut` splits a node; more is better, -1 if a side is too small.
 
     Classes: the sum of squared class counts on each side, over its size (Gini's criterion up to
-    constants). Numbers: the squared sum on each side, over its size. `total` is the node's sum of
-    targets, `squares` its sum of squared class counts, `counts` its class counts and zeros.
+    constants). Numbers: how far the left sum lies from its share, squared, over the sizes: what
+    the split takes from the squared errors. `total` is the node's sum of targets, `squares` its sum
+    of squared class counts, `counts` its class counts and zeros.
     """
     if kind == TWO_CLASSES:
         # In 32 bits twice as many go at a time.
@@ -173,8 +180,9 @@ def _mean_squares(left_squares, left, right_squares, right):  # type: ignore[no-
 def _two_sides(kind, left_sum, left, right_sum, right):  # type: ignore[no-untyped-def]
     """The score of a split from the sums of targets on its sides."""
     if kind == NUMBERS:
-        x, z = np.float64(left_sum), np.float64(right_sum)
-        return _mean_squares(x * x, left, z * z, right)
+        size = np.float64(left + right)
+        beyond = np.float64(left_sum) - left * (np.float64(left_sum + right_sum) / size)
+        return beyond * beyond * (size / (np.float64(left) * np.float64(right)))
     left_zeros, right_zeros = left - left_sum, right - right_sum
     return _mean_squares(
         left_sum * left_sum + left_zeros * left_zeros,
@@ -186,7 +194,7 @@ def _two_sides(kind, left_sum, left, right_sum, right):  # type: ignore[no-untyp
 
 @compiled
 def best_cut(  # type: ignore[no-untyped-def]
-    values, y, k, kind, least, total, squares, counts, sorting, histogram, gaps_last
+    values, y, k, kind, least, total, squares, counts, sorting, histogram, gaps, shift
 ):  # fmt: skip
     """The best cut of one column: (score, cut), the lowest of equally good ones."""
     _sort(values, k, sorting, histogram)
@@ -210,7 +218,9 @@ def best_cut(  # type: ignore[no-untyped-def]
             score = _two_sides(kind, summed, left, total - summed, k - left)
         if score > best:
             best = score
-            cut = np.uint32(now if gaps_last and after == MISSING else (now + after) // 2)
+            cut = np.uint32((now + after) // 2)
+            if gaps and (now == 0 if shift else after == MISSING):
+                cut = between_gaps(shift)
     if kind == MANY_CLASSES:
         for j in range(k):
             counts[1, y[j]] = 0
@@ -244,8 +254,14 @@ def _sort(values, k, sorting, histogram):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def is_pure(rows, at, k):  # type: ignore[no-untyped-def]
+def is_pure(rows, at, k, target, kind):  # type: ignore[no-untyped-def]
     """Whether the k rows from place `at` on have one target."""
+    if kind == NUMBERS:
+        label = target[np.uint32(rows[at])]
+        for j in range(1, k):  # noqa: SIM110
+            if target[np.uint32(rows[at + uint64(j)])] != label:
+                return False
+        return True
     first = rows[at] >> 32
     for j in range(1, k):  # noqa: SIM110 (Numba knows no generator in `all`)
         if rows[at + uint64(j)] >> 32 != first:
@@ -258,16 +274,16 @@ def answer_purely(tests, at, q, kind, label, answers, first):  # type: ignore[no
     """Add the answer of a leaf whose rows have one target for each of the q rows that arrived;
     `answers` begin with row `first`.
     """
-    place, amount = (0, np.float32(label)) if kind == NUMBERS else (label, np.float32(1))
+    place, amount = (0, np.float64(label)) if kind == NUMBERS else (np.int64(label), 1.0)
     for j in range(q):
-        answers[tests[at + uint64(j)] - first, place] += amount
+        answers[tests[at + uint64(j)] - first, place] += answers.dtype.type(amount)
 
 
 @compiled
 def answer(tests, at, q, k, kind, total, counts, answers, first):  # type: ignore[no-untyped-def]
     """The same for a leaf of several targets: their mean, or the shares of the classes."""
     if kind == NUMBERS:
-        mean = np.float32(total / k)
+        mean = total / k
         for j in range(q):
             answers[tests[at + uint64(j)] - first, 0] += mean
         return

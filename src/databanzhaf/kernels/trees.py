@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from databanzhaf.protocols import FloatArray, Int32Array, UInt16Array
+from databanzhaf.protocols import FloatArray, Int32Array, IntArray, UInt16Array
 
 # Streams of a tree's key (see `chance`): which rows it gets, and how it splits them.
 SAMPLE, SPLIT = range(2)
@@ -25,9 +25,12 @@ TWO_CLASSES, MANY_CLASSES, NUMBERS = range(3)
 PLAIN, WITH_GAPS, CATEGORIES = range(3)
 MOST_BINS: Final = 255
 MISSING: Final = 65535
-# Targets of a regression are whole multiples of their range / 2^31: sums of such numbers are exact,
-# whatever their order.
-TARGET_LEVELS: Final = 2.0**30
+# Where random draws of a column keep hitting known ones, so many times the number of columns, they
+# are gone through in their order.
+DRAWS: Final = 6
+# A target of a regression is a whole number of steps from their median, 2^42 for the farthest
+# (fewer above a million rows): sums are exact, whatever their order.
+_TARGET_BITS: Final = 42
 
 
 @dataclass(frozen=True)
@@ -48,14 +51,14 @@ class Table:
     """Training rows, then validation rows, as codes.
 
     codes uint16 (columns, rows + validation rows), `MISSING` where a cell is; kinds (columns,) are
-    PLAIN, WITH_GAPS or CATEGORIES; target int32 (rows,) are class numbers, or targets in steps of
-    `unit` from `center`; n_classes is 0 for a regression. Columns with one code in all rows are
-    left out.
+    PLAIN, WITH_GAPS or CATEGORIES; target (rows,) are class numbers, int32, or targets in steps of
+    `unit` from `center`, int64; n_classes is 0 for a regression. Columns with one code in all rows
+    are left out.
     """
 
     codes: UInt16Array
     kinds: Int32Array
-    target: Int32Array
+    target: Int32Array | IntArray
     n_classes: int
     center: float = 0.0
     unit: float = 1.0
@@ -88,11 +91,13 @@ def binned(column: FloatArray, n_rows: int, *, spread: bool) -> tuple[UInt16Arra
         cuts = np.arange(1, MOST_BINS) * len(known) // MOST_BINS
         ends = np.unique(np.searchsorted(distinct, known[cuts - 1]))
         ends = ends[ends < len(distinct) - 1]
-    edges = distinct[ends] / 2 + distinct[ends + 1] / 2
+    low, high = distinct[ends], distinct[ends + 1]
+    middle = low / 2 + high / 2
+    edges = np.where((low <= middle) & (middle < high), middle, low)  # neighbours have no middle
     bins = np.searchsorted(edges, column)
     if spread and len(edges):
         width = distinct[-1] - distinct[0]
-        shares = known / width - distinct[0] / width
+        shares = (known - distinct[0]) / width
         of_known = np.searchsorted(edges, known)
         means = np.bincount(of_known, weights=shares) / np.bincount(of_known)
         number = np.arange(len(means))
@@ -114,7 +119,8 @@ def make_table(columns: Sequence[tuple[UInt16Array, int]], labels: Any, n_classe
     if n_classes:
         return Table(codes, kinds, np.asarray(labels, dtype=np.int32), n_classes)
     target = np.asarray(labels, dtype=np.float64)
-    center = float(target.min() / 2 + target.max() / 2)
-    unit = float(np.abs(target - center).max()) / TARGET_LEVELS or 1.0
-    steps = np.round((target - center) / unit).astype(np.int32)
+    center = float(np.median(target))
+    bits = min(_TARGET_BITS, 61 - len(target).bit_length())
+    unit = float(np.abs(target - center).max()) / 2.0**bits or 1.0
+    steps = np.round((target - center) / unit).astype(np.int64)
     return Table(codes, kinds, steps, 0, center, unit)

@@ -21,8 +21,8 @@ class Encoder:
     one-hot, missing ones as one more category.
 
     With `one_hot=False` numbers stay as they are, missing ones NaN, and categories become columns
-    of pandas' `category` type, for a forest. Fitted once, on all training rows. `notes` says what a
-    person should know about it.
+    of pandas' `category` type, for a forest. Infinite numbers count as missing. Fitted once, on all
+    training rows. `notes` says what a person should know about it.
     """
 
     def __init__(self, table: pd.DataFrame, *, one_hot: bool = True) -> None:

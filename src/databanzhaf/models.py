@@ -16,12 +16,12 @@ import numpy as np
 
 from databanzhaf.data import Dataset
 from databanzhaf.errors import BackendUnavailable, InvalidInput, first_line, short
-from databanzhaf.games import Forest, Learner, Network
+from databanzhaf.games import Boosting, Forest, Learner, Network
 from databanzhaf.games.inputs import resolve_device
 from databanzhaf.protocols import Game
 
-ENGINES = ("forest", "mlp", "logistic", "linear")
-ESTIMATORS = ("boosting", "knn")
+ENGINES = ("forest", "boosting", "mlp", "logistic", "linear")
+ESTIMATORS = ("knn",)
 # How scikit-learn's scorers of regressions begin; some would take class numbers for amounts.
 _FOR_NUMBERS = (
     "r2",
@@ -130,19 +130,26 @@ def _engine(
         )
     score = named_metric(metric, dataset, network=True)
     game: Game
-    if model == "forest":
+    if model in ("forest", "boosting"):
         if device != "auto" and resolve_device(device) != "cpu":
             raise InvalidInput(
-                "the forest runs on the CPU",
+                f"the model {model} runs on the CPU",
                 got=f"device {short(device)}",
                 remedy="Use the model mlp there, or leave the device out.",
             )
-        loss = "gini" if classifies else "squared"
-        game = Forest(dataset, loss=loss, metric=score, threads=threads)
+        engine: Any = Forest if model == "forest" else Boosting
+        loss = {} if classifies else {"loss": "squared"}
+        game = engine(dataset, **loss, metric=score, threads=threads)
     else:
         hidden = (100,) if model == "mlp" else ()
-        loss = "cross_entropy" if classifies else "squared"
-        game = Network(dataset, hidden, loss=loss, metric=score, threads=threads, device=device)
+        game = Network(
+            dataset,
+            hidden,
+            loss="cross_entropy" if classifies else "squared",
+            metric=score,
+            threads=threads,
+            device=device,
+        )
     _try_metric(game)
     return game
 
@@ -275,11 +282,6 @@ def _imported(model: str) -> Any:
 
 
 def _estimator(name: str, classifies: bool) -> Any:
-    if name == "boosting":
-        from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
-
-        kind = HistGradientBoostingClassifier if classifies else HistGradientBoostingRegressor
-        return kind(max_iter=50, min_samples_leaf=5, early_stopping=False)
     if name == "knn":
         from databanzhaf.neighbors import FewNeighborsClassifier, FewNeighborsRegressor
 

@@ -360,7 +360,7 @@ def test_workers_end_with_the_run(number):
         "--target",
         "y",
         "--model",
-        "boosting",
+        "sklearn.ensemble:HistGradientBoostingClassifier",
         "--jobs",
         "2",
     ]
@@ -540,7 +540,7 @@ def test_ctrl_c_after_the_last_evaluation_or_during_the_curve_stops_and_keeps_th
         "--target",
         "y",
         "--model",
-        "boosting",
+        "sklearn.ensemble:HistGradientBoostingClassifier",
         "--jobs",
         "1",
         "--budget",

@@ -26,6 +26,7 @@ GAMES = [
     db.games.Network(data(), hidden=(4,), epochs=2, device="cpu"),
     db.games.Network(data(), hidden=(), epochs=2, metric="roc_auc", device="cpu"),
     db.games.Forest(data(), trees=3),
+    db.games.Boosting(data(), trees=3, min_samples_leaf=1),
     db.games.Forest(data(), trees=3, splits="best", metric="accuracy"),
 ]
 each_game = pytest.mark.parametrize("game", GAMES, ids=repr)

@@ -1,5 +1,6 @@
 """Games: coalitions → utility."""
 
+from databanzhaf.games.boosting import Boosting
 from databanzhaf.games.forest import Forest
 from databanzhaf.games.function import Function
 from databanzhaf.games.learner import Learner
@@ -7,4 +8,4 @@ from databanzhaf.games.module import Module
 from databanzhaf.games.network import Network
 from databanzhaf.games.table import Table
 
-__all__ = ["Forest", "Function", "Learner", "Module", "Network", "Table"]
+__all__ = ["Boosting", "Forest", "Function", "Learner", "Module", "Network", "Table"]

@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from databanzhaf.data import Dataset
 from databanzhaf.errors import InvalidInput, check_between, check_count, short
-from databanzhaf.games.inputs import coded_columns
-from databanzhaf.games.trained_game import TrainedGame
-from databanzhaf.kernels.recipe import Trained
-from databanzhaf.kernels.trees import Table, Trees, make_table
-from databanzhaf.protocols import BoolArray, Float32Array, FloatArray, KeyArray
-
-_NO_LIMIT = 1 << 40
+from databanzhaf.games.tree_game import NO_LIMIT, TreeGame, check_choice
+from databanzhaf.kernels.trees import Trees
+from databanzhaf.protocols import BoolArray, KeyArray
 
 
-class Forest(TrainedGame):
+class Forest(TreeGame):
     """U(S) is the validation score of a forest grown on the rows of S.
 
     Parameters
@@ -75,75 +70,36 @@ class Forest(TrainedGame):
         metric: str | None = None,
         threads: int | None = None,
     ) -> None:
-        self.dataset, self.loss, self.threads = dataset, loss, threads
-        self._check_dataset()
-        for name, value, choices in (
-            ("splits", splits, ("random", "best")),
-            ("loss", loss, ("gini", "squared")),
-        ):
-            if not isinstance(value, str) or value not in choices:
-                raise InvalidInput(
-                    f'`{name}` must be "{choices[0]}" or "{choices[1]}"',
-                    got=short(value),
-                    remedy=f'Try "{choices[0]}".',
-                )
-        for name, count in (("max_depth", max_depth), ("threads", threads)):
-            if count is not None:
-                check_count(name, count)
-        self._choose_metric(metric)
-        if dataset.X.ndim != 2:
-            raise InvalidInput(
-                "a forest takes tables",
-                got=f"rows of shape {tuple(dataset.X.shape[1:])}",
-                remedy="Flatten them, or use games.Module.",
-            )
+        self._check(dataset, loss, metric, threads)
+        check_choice("splits", splits, ("random", "best"))
+        if max_depth is not None:
+            check_count("max_depth", max_depth)
         self.trees = Trees(
             trees=check_count("trees", trees),
             best=splits == "best",
             columns_tried=_columns_tried(max_features, dataset.X.shape[1]),
-            max_depth=_NO_LIMIT if max_depth is None else min(int(max_depth), _NO_LIMIT),
-            min_samples_leaf=min(check_count("min_samples_leaf", min_samples_leaf), _NO_LIMIT),
+            max_depth=NO_LIMIT if max_depth is None else min(int(max_depth), NO_LIMIT),
+            min_samples_leaf=min(check_count("min_samples_leaf", min_samples_leaf), NO_LIMIT),
             share_of_rows=_share(max_samples),
             most_rows=_most(max_samples),
         )
         _ = self.table  # refuse now what the first evaluation would
 
-    @cached_property
-    def table(self) -> Table:
-        """The rows as the kernel wants them."""
-        data = self.dataset
-        columns = coded_columns(data.X, data.X_val, spread=not self.trees.best)
-        if self.classifies:
-            return make_table(columns, self.class_numbers[0], len(self.classes))
-        return make_table(columns, data.y, 0)
+    @property
+    def _coding(self) -> dict[str, Any]:
+        return {"spread": not self.trees.best}
 
     @property
-    def call_size(self) -> int:
-        """Coalitions per call: about a tenth of a second of work, and 64 MiB of predictions."""
+    def _seconds(self) -> float:
         rows = min(self.dataset.n_rows, self.trees.most_rows)
-        work = 1e-7 * self.trees.trees * (rows + len(self.dataset.y_val))
-        judged = len(self.dataset.y_val) + self.dataset.n_rows
-        answers = 4 * judged * max(self.table.n_classes, 1)
-        return int(np.clip(min(0.1 / work, 2**26 / answers), 1, 4096))
+        return 1e-7 * self.trees.trees * (rows + len(self.dataset.y_val))
 
-    def _train(
-        self, members: BoolArray, keys: KeyArray, predictions: bool, unseen: bool
-    ) -> Trained:
+    def _grow(self, members: BoolArray, keys: KeyArray, unseen: bool) -> tuple[Any, Any]:
         from databanzhaf.kernels import forest
 
-        predicted, outside = (
-            None if part is None else self._in_units(part)
-            for part in forest.grow(
-                self.trees, self.table, members, keys, unseen=unseen, threads=self.threads
-            )
+        return forest.grow(
+            self.trees, self.table, members, keys, unseen=unseen, threads=self.threads
         )
-        return Trained(self._scores(predicted), predicted if predictions else None, outside)
-
-    def _in_units(self, answers: Float32Array) -> Float32Array | FloatArray:
-        """Targets in their own unit."""
-        if self.classifies:
-            return answers
-        return self.table.center + self.table.unit * answers.astype(np.float64)
 
     def fingerprint(self) -> dict[str, str]:
         return {
@@ -153,9 +109,6 @@ class Forest(TrainedGame):
             "forest.loss": self.loss,
             "metric": self.metric,
         }
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "table"}
 
     def __repr__(self) -> str:
         return f"Forest({self.trees.trees} trees, {self.dataset!r}, metric={self.metric!r})"
@@ -196,5 +149,5 @@ def _share(max_samples: Any) -> float:
 
 def _most(max_samples: Any) -> int:
     """The largest number of rows that each tree sees."""
-    whole = check_count("max_samples", max_samples) if _is_whole(max_samples) else _NO_LIMIT
-    return min(whole, _NO_LIMIT)
+    whole = check_count("max_samples", max_samples) if _is_whole(max_samples) else NO_LIMIT
+    return min(whole, NO_LIMIT)

@@ -56,18 +56,19 @@ def numbers(name: str, table: Any) -> Any:
     return array
 
 
-def coded_columns(X: Any, X_val: Any, *, spread: bool) -> list[tuple[UInt16Array, int]]:
-    """The columns of a table as codes for the forest kernel: training rows, then validation rows.
+def coded_columns(X: Any, X_val: Any, **binning: Any) -> list[tuple[UInt16Array, int]]:
+    """The columns of a table as codes for trees: training rows, then validation rows.
 
-    Columns of pandas' `category` type are coded by category, others as numbers.
+    Columns of pandas' `category` type are coded by category, others as numbers (see `binned` for
+    the options).
     """
     X, X_val = (part.toarray() if hasattr(part, "tocsr") else part for part in (X, X_val))
     n = len(X)
     if not X.shape[1]:
-        raise InvalidInput("a forest needs a column or more", remedy="Add features.")
+        raise InvalidInput("trees need a column or more", remedy="Add features.")
     if not hasattr(X, "iloc"):
         table = np.concatenate([_floats(np.asarray(part), "`X`") for part in (X, X_val)])
-        return [binned(table[:, place], n, spread=spread) for place in range(table.shape[1])]
+        return [binned(table[:, place], n, **binning) for place in range(table.shape[1])]
     if not hasattr(X_val, "iloc"):
         import pandas as pd
 
@@ -79,7 +80,7 @@ def coded_columns(X: Any, X_val: Any, *, spread: bool) -> list[tuple[UInt16Array
             coded.append((_category_codes(str(name), *parts), CATEGORIES))
         else:
             column = np.concatenate([_floats(part, f"column `{name}`") for part in parts])
-            coded.append(binned(column, n, spread=spread))
+            coded.append(binned(column, n, **binning))
     return coded
 
 
@@ -97,7 +98,7 @@ def _floats(numbers: Any, what: str) -> FloatArray:
         return np.asarray(numbers, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise InvalidInput(
-            f"a forest takes numbers and categories; {what} holds others",
+            f"trees take numbers and categories; {what} holds others",
             got=first_line(error),
             remedy='Convert texts with X[name].astype("category"), as DataBanzhaf and the command '
             "line do.",

@@ -177,19 +177,22 @@ class TrainedGame:
         return float(self._scores(predicted[None])[0])
 
     def _scores(self, predicted: Any) -> FloatArray:
-        """A built-in score for each model from predictions (m, validation rows, outputs)."""
+        """A built-in score for each model from predictions (m, validation rows, outputs).
+
+        Rows lie one after the other, so that a sum is rounded alike for every m.
+        """
         if self.classifies:
             y = self.class_numbers[1]
             if self.metric == "accuracy":
                 scores = (predicted.argmax(axis=2) == y).mean(axis=1)
             else:
-                own = predicted[:, np.arange(len(y)), y].astype(np.float64)
+                own = predicted[:, np.arange(len(y)), y].astype(np.float64, order="C")
                 if self.metric == "log_loss":
                     own = np.maximum(np.log(np.maximum(own, 1e-300)), LOG_FLOOR)
                 scores = own.mean(axis=1)
         else:
             target = self.dataset.y_val.astype(np.float64)
-            errors = ((predicted[:, :, 0] - target) ** 2).mean(axis=1)
+            errors = np.ascontiguousarray((predicted[:, :, 0] - target) ** 2).mean(axis=1)
             scores = 1 - errors / target.var() if self.metric == "r2" else -errors
         return np.where(np.isfinite(predicted).all(axis=(1, 2)), scores, np.nan)
 

@@ -28,6 +28,11 @@ MISSING: Final = 65535
 # Where random draws of a column keep hitting known ones, so many times the number of columns, they
 # are gone through in their order.
 DRAWS: Final = 6
+# Slopes and curvatures of a boosted loss are whole multiples of 1 / UNIT; a leaf needs so much
+# curvature; the score of a class that the coalition lacks is -ABSENT.
+UNIT: Final = 2.0**24
+LEAST_CURVATURE: Final = 1e-3
+ABSENT: Final = 30.0
 # A target of a regression is a whole number of steps from their median, 2^42 for the farthest
 # (fewer above a million rows): sums are exact, whatever their order.
 _TARGET_BITS: Final = 42
@@ -44,6 +49,18 @@ class Trees:
     min_samples_leaf: int
     share_of_rows: float = 1.0
     most_rows: int = 1 << 40
+
+
+@dataclass(frozen=True)
+class Boosted:
+    """How trees are boosted; see `games.Boosting` for the meaning of each field."""
+
+    trees: int
+    learning_rate: float
+    max_leaves: int
+    min_samples_leaf: int
+    l2: float
+    bins: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,21 +91,23 @@ class Table:
         return TWO_CLASSES if self.n_classes <= 2 else MANY_CLASSES
 
 
-def binned(column: FloatArray, n_rows: int, *, spread: bool) -> tuple[UInt16Array, int]:
+def binned(
+    column: FloatArray, n_rows: int, *, spread: bool, most: int = MOST_BINS
+) -> tuple[UInt16Array, int]:
     """Codes of a column of numbers, by bins that its first `n_rows` make, and its kind.
 
-    Up to 255 distinct values keep a bin each; more are cut where the sorted rows reach each 255th
-    part. A value between two bins goes to the nearer one. Codes count the bins, or `spread` them
-    over 0 to 65534 as the means of their values lie, one apart at least: an even draw among such
-    codes is nearly one among the values.
+    Up to 255 (`most`) distinct values keep a bin each; more are cut where the sorted rows reach
+    each 255th part. A value between two bins goes to the nearer one. Codes count the bins, or
+    `spread` them over 0 to 65534 as the means of their values lie, one apart at least: an even draw
+    among such codes is nearly one among the values.
     """
     column = np.clip(column, -1e300, 1e300)
     missing = np.isnan(column)
     known = np.sort(column[:n_rows][~missing[:n_rows]])
     distinct = np.unique(known)
     ends = np.arange(len(distinct) - 1)  # the last value of each bin but the last bin's
-    if len(distinct) > MOST_BINS:
-        cuts = np.arange(1, MOST_BINS) * len(known) // MOST_BINS
+    if len(distinct) > most:
+        cuts = np.arange(1, most) * len(known) // most
         ends = np.unique(np.searchsorted(distinct, known[cuts - 1]))
         ends = ends[ends < len(distinct) - 1]
     low, high = distinct[ends], distinct[ends + 1]

@@ -1,4 +1,6 @@
-"""Forests as a game: as good as scikit-learn's, resumable, and clear about bad input."""
+"""Forests and boosted trees as games: as good as scikit-learn's, resumable, and clear about bad
+input.
+"""
 
 import numpy as np
 import pandas as pd
@@ -8,6 +10,8 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits
 from sklearn.ensemble import (
     ExtraTreesClassifier,
     ExtraTreesRegressor,
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
     RandomForestClassifier,
     RandomForestRegressor,
 )
@@ -28,9 +32,9 @@ def data(rows=X, labels=Y, groups=None):
     )
 
 
-@pytest.mark.parametrize("splits", ["random", "best"])
+@pytest.mark.parametrize("kind", ["random", "best", "boosted"])
 @pytest.mark.parametrize("load", [load_breast_cancer, load_digits, load_diabetes])
-def test_forests_are_as_good_as_scikit_learns(load, splits):
+def test_trees_are_as_good_as_scikit_learns(load, kind):
     """Over 40 coalitions of 200 rows each the mean difference is within four standard errors, and
     0.005 more.
     """
@@ -40,22 +44,30 @@ def test_forests_are_as_good_as_scikit_learns(load, splits):
     regression = load is load_diabetes
     n = 200
     dataset = db.Dataset(rows[:n], labels[:n], rows[n:], labels[n:])
-    game = db.games.Forest(
-        dataset,
-        splits=splits,
-        loss="squared" if regression else "gini",
-        metric=None if regression else "accuracy",
+    options = {"loss": "squared"} if regression else {"metric": "accuracy"}
+    trees = 20 if kind != "boosted" else 10  # ten rounds of ten classes are slow one at a time
+    game = (
+        db.games.Boosting(dataset, trees, **options)
+        if kind == "boosted"
+        else db.games.Forest(dataset, trees, splits=kind, **options)
     )
     coalitions = np.random.default_rng(2).random((40, n)) < 0.5
     ours = game.utility(coalitions, KEYS)
-    kinds = {
+    makers = {
         ("random", False): ExtraTreesClassifier,
         ("best", False): RandomForestClassifier,
         ("random", True): ExtraTreesRegressor,
         ("best", True): RandomForestRegressor,
+        ("boosted", False): HistGradientBoostingClassifier,
+        ("boosted", True): HistGradientBoostingRegressor,
     }
+    how = (
+        {"max_leaf_nodes": 8, "min_samples_leaf": 5, "early_stopping": False, "max_iter": trees}
+        if kind == "boosted"
+        else {"n_estimators": trees, "max_features": "sqrt"}
+    )
     theirs = [
-        kinds[splits, regression](20, max_features="sqrt", random_state=seed)
+        makers[kind, regression](**how, random_state=seed)
         .fit(rows[:n][coalition], labels[:n][coalition])
         .score(rows[n:], labels[n:])
         for seed, coalition in enumerate(coalitions)
@@ -67,9 +79,12 @@ def test_forests_are_as_good_as_scikit_learns(load, splits):
 
 
 def test_outcomes_predictions_and_confidence_belong_together():
-    game = db.games.Forest(data(), trees=9)
+    game = db.games.Forest(data(), trees=7)
     trained = game.train(COALITIONS, KEYS, predictions=True, unseen=True)
     assert np.array_equal(trained.scores, game.utility(COALITIONS, KEYS))
+    for other in (game, db.games.Forest(data(labels=X[:, 0]), trees=9, loss="squared")):
+        alone = [other.utility(COALITIONS[i : i + 1], KEYS[i : i + 1])[0] for i in range(40)]
+        assert np.array_equal(alone, other.utility(COALITIONS, KEYS))
     outcomes = game.outcomes(COALITIONS, KEYS)
     assert np.array_equal([game.score(each) for each in outcomes], trained.scores)
     assert np.array_equal(np.isnan(trained.unseen).all(axis=2), COALITIONS)
@@ -79,7 +94,7 @@ def test_outcomes_predictions_and_confidence_belong_together():
     assert confidence.mean() > 0.7
     assert ((confidence >= 0) & (confidence <= 1)).all()
     # A scorer of scikit-learn takes the same predictions.
-    area = db.games.Forest(data(), trees=9, metric="roc_auc")
+    area = db.games.Forest(data(), trees=7, metric="roc_auc")
     assert np.array_equal([area.score(each) for each in outcomes], area.utility(COALITIONS, KEYS))
 
 
@@ -102,8 +117,9 @@ def test_resuming_threads_and_batches_keep_the_ledger(tmp_path):
         db.value(db.games.Forest(data(), trees=6), budget=9, seed=3, ledger=tmp_path / "whole.db")
 
 
-def test_processes_give_the_same_bits():
-    game = db.games.Forest(data(), trees=5, threads=1)
+@pytest.mark.parametrize("kind", [db.games.Forest, db.games.Boosting])
+def test_processes_give_the_same_bits(kind):
+    game = kind(data(), trees=5, threads=1)
     values = [
         db.value(game, budget=300, seed=1, evaluator=evaluator).values
         for evaluator in (db.evaluators.Local(), db.evaluators.Processes(2))
@@ -221,13 +237,25 @@ def test_groups_sparse_and_nullable_columns():
             "`y_val` must be finite",
         ),
         (lambda: db.games.Forest(data(), threads=0), "`threads`"),
+        (lambda: db.games.Boosting(data(), trees=0), "`trees`"),
+        (lambda: db.games.Boosting(data(), learning_rate=0), "`learning_rate`"),
+        (lambda: db.games.Boosting(data(), max_leaves=1), "`max_leaves`"),
+        (lambda: db.games.Boosting(data(), l2=-1), "`l2`"),
+        (lambda: db.games.Boosting(data(), loss="gini"), '"logistic" or "squared"'),
+        (lambda: db.games.Boosting(data(), threads=0), "`threads`"),
+        (
+            lambda: db.games.Boosting(
+                data(rows=pd.DataFrame({"town": pd.Categorical(Y), "n": X[:, 0]}))
+            ),
+            "boosting takes numbers",
+        ),
         (lambda: db.games.Forest(data(), loss="log"), '"gini" or "squared"'),
         (lambda: db.games.Forest(data(), metric="r2"), "`metric` for classification"),
         (lambda: db.games.Forest(data(), loss="squared"), "needs numbers.* Leave `loss` out"),
         (lambda: db.games.Forest(data(labels=X[:, 0])), 'loss="squared" for a regression'),
         (lambda: db.games.Forest(X), "Dataset"),
         (lambda: db.games.Forest(data(labels=np.array(["a"] * 160))), "two classes or more"),
-        (lambda: db.games.Forest(data(rows=X.reshape(160, 5, 1))), "takes tables"),
+        (lambda: db.games.Forest(data(rows=X.reshape(160, 5, 1))), "grown on tables"),
         (lambda: db.games.Forest(data(rows=X.astype(str))), r"astype\(\"category\"\)"),
         (
             lambda: db.games.Forest(data(rows=pd.DataFrame({"town": Y, "n": X[:, 0]}))),

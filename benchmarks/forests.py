@@ -8,6 +8,7 @@ too.
 
     python benchmarks/forests.py FOLDER
     python benchmarks/forests.py FOLDER speed
+    python benchmarks/forests.py FOLDER boosting
     python benchmarks/forests.py FOLDER accuracy
     python benchmarks/forests.py FOLDER agreement
     python benchmarks/forests.py FOLDER memory
@@ -30,6 +31,7 @@ from sklearn.datasets import load_diabetes, load_digits, make_classification, ma
 from sklearn.ensemble import (
     ExtraTreesClassifier,
     ExtraTreesRegressor,
+    HistGradientBoostingClassifier,
     RandomForestClassifier,
     RandomForestRegressor,
 )
@@ -236,7 +238,56 @@ def memory(folder, n=100_000, columns=50, m=1000):
     )
 
 
-PARTS = {"speed": speed, "accuracy": accuracy, "agreement": agreement, "memory": memory}
+def boosting(folder, rounds=50):
+    """Boosted trees, one core: 50 rounds, 8 leaves, 5 rows in a leaf at least."""
+    from lightgbm import LGBMClassifier
+
+    shape = {"min_samples_leaf": 5, "max_leaf_nodes": 8, "early_stopping": False}
+    baselines = {
+        "HistGradientBoosting": HistGradientBoostingClassifier(max_iter=rounds, **shape),
+        "LightGBM": LGBMClassifier(
+            n_estimators=rounds, num_leaves=8, min_child_samples=5, n_jobs=1, verbose=-1
+        ),
+    }
+    lines = []
+    for name, n, m, theirs in (
+        ("pol", 200, 300, 30), ("wind", 200, 300, 30), ("cpu", 200, 300, 30),
+        ("creditcard", 200, 300, 30), ("generated", 200, 300, 30), ("creditcard", 2000, 40, 20),
+        ("generated", 2000, 40, 20), ("generated", 10_000, 10, 8),
+    ):  # fmt: skip
+        data = rows_of(folder, name, n)
+        coalitions, keys = jobs(data.n_rows, m)
+        game = db.games.Boosting(data, rounds, metric="accuracy", threads=1)
+        game.train(coalitions[:2], keys[:2], unseen=True)
+        mine = m / seconds(lambda: game.train(coalitions, keys, unseen=True))  # noqa: B023
+        line = [name, f"{data.n_rows:,}", str(data.X.shape[1]), f"{mine:,.0f}"]
+        scores = [game.utility(coalitions[:theirs], keys[:theirs]).mean()]
+        for model in baselines.values():
+            start = time.perf_counter()
+            scores.append(np.mean([_fitted(model, data, each) for each in coalitions[:theirs]]))
+            rate = theirs / (time.perf_counter() - start)
+            line += [f"{rate:,.1f}", f"{mine / rate:.1f}"]
+        lines.append([*line, *(f"{score:.3f}" for score in scores)])
+        print(lines[-1], flush=True)
+    head = ["table", "rows", "columns", "Boosting, models/s"]
+    head += [part for name in baselines for part in (f"{name}", "times")]
+    head += [f"accuracy: {name}" for name in ("Boosting", *baselines)]
+    return table(head, lines) + "\n\nAccuracies over the same coalitions, those of the baselines."
+
+
+def _fitted(model, data, member):
+    model.fit(data.X[member], data.y[member])
+    model.predict_proba(data.X[~member])
+    return model.score(data.X_val, data.y_val)
+
+
+PARTS = {
+    "speed": speed,
+    "boosting": boosting,
+    "accuracy": accuracy,
+    "agreement": agreement,
+    "memory": memory,
+}
 
 if __name__ == "__main__":
     folder = Path(sys.argv[1])

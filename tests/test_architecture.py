@@ -35,7 +35,7 @@ ALLOWED = {
     "diagnostics": GROUND | {"designs", "notions", "ranking"},
     "estimate": GROUND | {"diagnostics", "ledger", "plots"},
     "until": GROUND | {"diagnostics"},
-    "progress": GROUND | {"diagnostics"},
+    "progress": GROUND | {"diagnostics", "kernels"},
     "estimators": GROUND | {"blas", "designs", "estimate", "notions"},
     "applications": GROUND | {"chance", "estimate", "evaluators", "ranking"},
     "loop": GROUND | {"chance", "designs", "diagnostics", "ledger", "progress", "until"},

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from databanzhaf.diagnostics import Checkpoint
+from databanzhaf.kernels.compiling import listen
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -21,12 +22,14 @@ class Bar:
 
     def __init__(self) -> None:
         self._bar: Progress | None = None
+        self._stop_listening: Callable[[], None] = lambda: None
 
     def __call__(self, done: int, total: int, checkpoints: Sequence[Checkpoint]) -> None:
         if self._bar is None:
             self._bar = self._open()
             self._bar.add_task("", completed=done, total=total, speed="", stability="")
             self._bar.start()
+            self._stop_listening = listen(self._compiling)
         [task] = self._bar.tasks
         rate, agreement = task.speed, checkpoints[-1].stability if checkpoints else math.nan
         self._bar.update(
@@ -58,6 +61,13 @@ class Bar:
         )
         return Progress(*columns, console=Console(stderr=True))
 
+    def _compiling(self) -> None:
+        if self._bar is not None:
+            self._bar.console.print(
+                "Compiling the training code: once for each installation, about 10 to 30 seconds."
+            )
+
     def close(self) -> None:
+        self._stop_listening()
         if self._bar is not None:
             self._bar.stop()

@@ -1,15 +1,29 @@
-"""`chance`, word for word, for kernels that Numba compiles."""
+"""How kernels are compiled by Numba, and `chance`, word for word, for them."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from numba import int64, njit, uint64
+from numba.core import event
 
 from databanzhaf import chance
+from databanzhaf.kernels import compiling
 
 GOLDEN = uint64(int(chance.GOLDEN))
 _FIRST, _SECOND = uint64(0xBF58476D1CE4E5B9), uint64(0x94D049BB133111EB)
+
+
+class _Listener(event.Listener):
+    """Hears what Numba compiles; what it finds in its cache is not compiled."""
+
+    def on_start(self, event: Any) -> None:
+        compiling.begins()
+
+    def on_end(self, event: Any) -> None: ...
+
+
+event.register("numba:compile", _Listener())  # type: ignore[no-untyped-call]
 
 
 def compiled(function: Any) -> Any:

@@ -9,14 +9,12 @@ float32.
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
-
 import numpy as np
-from joblib import cpu_count
 from numba import uint64
 
 from databanzhaf.kernels.numba_chance import compiled
-from databanzhaf.kernels.trees import ABSENT, LEAST_CURVATURE, UNIT, Boosted, Table
+from databanzhaf.kernels.threads import in_threads
+from databanzhaf.kernels.trees import ABSENT, LEAST_CURVATURE, UNIT, Boosted, Table, parted
 from databanzhaf.protocols import BoolArray, Float32Array, FloatArray
 
 
@@ -32,29 +30,21 @@ def boost(
     is returned.
     """
     m, n = members.shape
-    workers = min(threads or cpu_count(), m)
     first = 0 if unseen else n
     kind = np.float32 if table.n_classes else np.float64
     answers = np.zeros((m, table.codes.shape[1] - first, max(table.n_classes, 1)), kind)
     bins = recipe.bins
     codes = np.minimum(table.codes, bins)  # gaps become the last bin
 
-    def work(worker: int) -> None:
+    def work(worker: int, workers: int) -> None:
         _boost_many(
             codes.ravel(), len(codes), table.target, members, worker, workers, recipe.trees,
             recipe.max_leaves, recipe.min_samples_leaf, bins, recipe.learning_rate, recipe.l2,
             table.n_classes, first, answers,
         )  # fmt: skip
 
-    if workers == 1:
-        work(0)
-    else:
-        with ThreadPoolExecutor(workers) as pool:
-            list(pool.map(work, range(workers)))
-    if not unseen:
-        return answers, None
-    answers[:, :n][members] = np.nan
-    return answers[:, n:], answers[:, :n]
+    in_threads(work, m, threads)
+    return parted(answers, members, unseen)
 
 
 @compiled

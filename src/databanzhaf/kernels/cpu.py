@@ -10,11 +10,9 @@ change a bit of it.
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
 import numpy as np
-from joblib import cpu_count
 
 from databanzhaf import chance
 from databanzhaf.kernels.cpu_layers import (
@@ -32,6 +30,7 @@ from databanzhaf.kernels.cpu_layers import (
     update,
 )
 from databanzhaf.kernels.recipe import ACTIVATIONS, Recipe, Rows, Trained, narrowed
+from databanzhaf.kernels.threads import in_threads
 from databanzhaf.protocols import BoolArray, IntArray, KeyArray
 
 _SCORES: Final = ("probability", "accuracy", "log_loss", "r2", "mse")
@@ -56,7 +55,6 @@ def train(
     full = recipe
     recipe, rows, numbers = narrowed(full, rows)
     n_val, n_out = len(rows.X_val), recipe.sizes[-1]
-    workers = min(threads or cpu_count(), m)
     scores = np.empty(m)
     predicted = np.empty((m if predictions else 0, n_val, n_out), np.float32)
     outside = np.full((m if unseen else 0, n, n_out), np.nan, np.float32)
@@ -86,18 +84,14 @@ def train(
     numbers = _kernel_order(recipe, numbers)
     bounds, hashes = full.bounds()[numbers], chance.mix(numbers.astype(np.uint64) + chance.GOLDEN)
 
-    def work(worker: int) -> None:
+    def work(worker: int, workers: int) -> None:
         _train_many(
             rows.X, y, rows.X_val, y_val, rows.weights, row_hashes, members, keys, worker, workers,
             sizes, bounds, hashes, plain, rates,
             *_workspace(recipe, n, n_val), scores, predicted, outside,
         )  # fmt: skip
 
-    if workers == 1:
-        work(0)
-    else:
-        with ThreadPoolExecutor(workers) as pool:
-            list(pool.map(work, range(workers)))
+    in_threads(work, m, threads)
     return Trained(scores, predicted if predictions else None, outside if unseen else None)
 
 

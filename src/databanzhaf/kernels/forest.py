@@ -11,11 +11,9 @@ to the last bit.
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 import numpy as np
-from joblib import cpu_count
 from numba import uint64
 
 from databanzhaf import chance
@@ -32,6 +30,7 @@ from databanzhaf.kernels.forest_splits import (
     split_score,
 )
 from databanzhaf.kernels.numba_chance import GOLDEN, below, compiled, fold, mix
+from databanzhaf.kernels.threads import in_threads
 from databanzhaf.kernels.trees import (
     DRAWS,
     LEFT,
@@ -44,6 +43,7 @@ from databanzhaf.kernels.trees import (
     SPLIT,
     Table,
     Trees,
+    parted,
 )
 from databanzhaf.protocols import BoolArray, Float32Array, KeyArray
 
@@ -74,7 +74,6 @@ def grow(
     that a forest did not see, NaN for the others.
     """
     m, n = members.shape
-    workers = min(threads or cpu_count(), m)
     first = 0 if unseen else n  # of the rows that are judged
     kind = np.float32 if table.n_classes else np.float64
     answers = np.zeros((m, table.codes.shape[1] - first, max(table.n_classes, 1)), kind)
@@ -91,21 +90,14 @@ def grow(
         dtype=np.int64,
     )
 
-    def work(worker: int) -> None:
+    def work(worker: int, workers: int) -> None:
         _grow_many(
             table.codes.ravel(), table.kinds, table.target, members, keys, worker, workers, plain,
             trees.share_of_rows, answers,
         )  # fmt: skip
 
-    if workers == 1:
-        work(0)
-    else:
-        with ThreadPoolExecutor(workers) as pool:
-            list(pool.map(work, range(workers)))
-    if not unseen:
-        return answers, None
-    answers[:, :n][members] = np.nan
-    return answers[:, n:], answers[:, :n]
+    in_threads(work, m, threads)
+    return parted(answers, members, unseen)
 
 
 @compiled

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from databanzhaf.protocols import FloatArray, Int32Array, IntArray, UInt16Array
+from databanzhaf.protocols import BoolArray, FloatArray, Int32Array, IntArray, UInt16Array
 
 # Streams of a tree's key (see `chance`): which rows it gets, and how it splits them.
 SAMPLE, SPLIT = range(2)
@@ -143,3 +143,14 @@ def make_table(columns: Sequence[tuple[UInt16Array, int]], labels: Any, n_classe
     unit = float(np.abs(target - center).max()) / 2.0**bits or 1.0
     steps = np.round((target - center) / unit).astype(np.int64)
     return Table(codes, kinds, steps, 0, center, unit)
+
+
+def parted(answers: Any, members: BoolArray, unseen: bool) -> tuple[Any, Any]:
+    """(predictions for the validation rows, those for the training rows that a model did not see
+    or None) of answers (m, rows and validation rows, ...), or without the training rows.
+    """
+    if not unseen:
+        return answers, None
+    n = members.shape[1]
+    answers[:, :n][members] = np.nan
+    return answers[:, n:], answers[:, :n]

@@ -19,7 +19,7 @@ import databanzhaf as db
 from databanzhaf.cli import app
 from databanzhaf.pipeline import Settings, prepare
 
-COLUMNS = ["row", "value", "std_error", "ci_low", "ci_high", "rank", "flag"]
+COLUMNS = ["row", "label", "value", "std_error", "ci_low", "ci_high", "rank", "flag"]
 
 
 def invoke(*words):
@@ -169,7 +169,7 @@ def test_groups_are_valued_exactly_with_repeats_that_the_budget_pays_for(supplie
     assert summary["estimator"] == "exact"
     assert summary["evaluations"] == 3 * 64
     table = values()
-    assert table.columns.tolist() == ["group", "rows", *COLUMNS[1:]]
+    assert table.columns.tolist() == ["group", "rows", *COLUMNS[2:]]
     assert table.loc[table["rank"] == 1, "group"].item() == "eve"
     assert summary["suspects"] == ["eve"]
     assert table["rows"].sum() == 210

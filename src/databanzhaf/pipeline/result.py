@@ -27,8 +27,8 @@ class Result:
     Attributes
     ----------
     table : pandas.DataFrame
-        One line per player: row (or group and rows), id, value, std_error, ci_low, ci_high, rank,
-        flag. This is values.csv.
+        One line per player: row, id and label (or group and rows), value, std_error, ci_low,
+        ci_high, rank, flag. This is values.csv.
     suspects : int64 array, or None
         Player numbers, lowest value first; None where the rule needs standard errors and there are
         none.
@@ -84,6 +84,7 @@ def _table(job: Job, estimate: Estimate, suspects: IntArray | None) -> pd.DataFr
         table.insert(0, "row", job.rows)
         if job.ids is not None:
             table.insert(1, "id", job.ids)
+        table.insert(table.columns.get_loc("value"), "label", job.dataset.y)
     else:
         players = list(job.dataset.players or ())
         table.insert(0, "group", players)

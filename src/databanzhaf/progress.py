@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from databanzhaf.diagnostics import Checkpoint
-from databanzhaf.kernels.compiling import listen
+from databanzhaf.kernels.compiling import WORDS, listen
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -63,9 +63,7 @@ class Bar:
 
     def _compiling(self) -> None:
         if self._bar is not None:
-            self._bar.console.print(
-                "Compiling the training code: once for each installation, about 10 to 30 seconds."
-            )
+            self._bar.console.print(WORDS)
 
     def close(self) -> None:
         self._stop_listening()

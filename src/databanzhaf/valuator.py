@@ -32,8 +32,9 @@ class DataBanzhaf(BaseEstimator):  # type: ignore[misc]
     estimator : scikit-learn classifier or regressor, name, or function, optional
         Names are "forest", "mlp", "logistic", "linear", "boosting" and "knn".
         A function makes a torch module (or a scikit-learn estimator); it takes nothing, or
-        (columns, outputs). "forest" by default. For names and modules mixed columns are encoded
-        (numbers scaled, but not for a forest); an estimator of your own gets X as it is.
+        (columns, outputs). "forest" by default. For names and modules mixed columns are encoded:
+        dates become days; for all but "forest" numbers are scaled, gaps filled with the median and
+        categories get columns of their own. An estimator of your own gets X as it is.
     notion : Notion or str
         ``Shapley()`` or "shapley", "beta:16,1", "loo", "least-core", ...
     budget, seed, until, ledger, progress
@@ -49,7 +50,7 @@ class DataBanzhaf(BaseEstimator):  # type: ignore[misc]
     groups : array (rows,), optional, passed to `fit`
         Value groups of rows; then each row has its group's value.
     n_jobs : int, optional
-        Processes for scikit-learn estimators, threads for forests and networks; -1 is one for each
+        Processes for scikit-learn estimators, threads for trees and networks; -1 is one for each
         core. Values do not depend on it.
     device : "auto", "cpu" or "cuda"
 

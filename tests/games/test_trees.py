@@ -231,6 +231,10 @@ def test_groups_sparse_and_nullable_columns():
         (lambda: db.games.Forest(data(), max_samples=np.array([1, 2])), "`max_samples`"),
         (lambda: db.games.Forest(data(), splits=np.array([1, 2])), "`splits`"),
         (lambda: db.games.Forest(data(rows=X + 1j)), "numbers and categories"),
+        (
+            lambda: db.games.Boosting(data(rows=pd.DataFrame({"town": Y, "n": X[:, 0]}))),
+            "boosting takes numbers; column `town`.* OneHotEncoder",
+        ),
         (lambda: db.games.Forest(data(rows=X[:, :0])), "a column or more"),
         (
             lambda: db.games.Forest(data(labels=np.append(X[1:, 0], np.inf)), loss="squared"),
@@ -265,7 +269,7 @@ def test_groups_sparse_and_nullable_columns():
             lambda: db.games.Forest(
                 data(rows=pd.DataFrame({"day": pd.date_range("2020", periods=160)}))
             ),
-            "column `day`",
+            "column `day`.* Convert dates",
         ),
     ],
 )

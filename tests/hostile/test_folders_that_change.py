@@ -46,8 +46,8 @@ def test_the_report_shows_the_values_of_the_last_command(shapes):
         done(*VALUE, "--model", "mlp", "--budget", budget, "--repeats", repeats)
     before = Path("run/report.html").read_text()
     assert (
-        f"databanzhaf value t.csv --target y --model mlp --budget {budget} --repeats {repeats}"
-        in before
+        f"databanzhaf value t.csv --target y --model mlp --budget {budget} --repeats {repeats} "
+        "--out run" in before
     )
     done("report", "run")
     assert Path("run/report.html").read_text() == before

@@ -41,7 +41,7 @@ from databanzhaf.cli.options import (
 from databanzhaf.cli.reproduce import reproduce
 from databanzhaf.cli.signals import one_sentence, stops_after_a_batch, stops_after_the_values
 from databanzhaf.cli.small import doctor, example, margin
-from databanzhaf.cli.streams import only_json, patient_streams
+from databanzhaf.cli.streams import only_json, patient_streams, say
 from databanzhaf.cli.text import (
     Screen,
     decimals,
@@ -53,6 +53,7 @@ from databanzhaf.cli.text import (
     tell,
 )
 from databanzhaf.errors import BackendUnavailable, to_install
+from databanzhaf.kernels.compiling import WORDS, listen
 
 if TYPE_CHECKING:
     from databanzhaf.pipeline import Result, Settings
@@ -194,6 +195,8 @@ def plan(
         from databanzhaf.pipeline import make_plan, prepare
 
         job = prepare(_settings(locals()))
+        if sys.stderr.isatty():
+            listen(lambda: say(WORDS))
         made = make_plan(
             job, pilot=pilot, epsilon=epsilon, delta=delta, std_error=std_error, stability=stability
         )

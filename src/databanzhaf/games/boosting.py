@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from databanzhaf.data import Dataset
-from databanzhaf.errors import InvalidInput, check_between, check_count
+from databanzhaf.errors import check_between, check_count
 from databanzhaf.games.tree_game import NO_LIMIT, TreeGame
-from databanzhaf.kernels.trees import CATEGORIES, Boosted
+from databanzhaf.kernels.trees import Boosted
 from databanzhaf.protocols import BoolArray, KeyArray
 
 BINS = 64
@@ -69,16 +69,11 @@ class Boosting(TreeGame):
             l2=0.0 if l2 == 0 else check_between("l2", l2, 0, np.inf, "Try 1, or 0 for none."),
             bins=BINS,
         )
-        if (self.table.kinds == CATEGORIES).any():
-            raise InvalidInput(
-                "boosting takes numbers",
-                got="a column of categories",
-                remedy="Encode it first, for example with OneHotEncoder, or use games.Forest.",
-            )
+        _ = self.table  # refuse now what the first evaluation would
 
     @property
     def _coding(self) -> dict[str, Any]:
-        return {"spread": False, "most": BINS}
+        return {"categories": False, "spread": False, "most": BINS}
 
     @property
     def _seconds(self) -> float:

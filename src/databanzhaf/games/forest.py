@@ -87,7 +87,7 @@ class Forest(TreeGame):
 
     @property
     def _coding(self) -> dict[str, Any]:
-        return {"spread": not self.trees.best}
+        return {"categories": True, "spread": not self.trees.best}
 
     @property
     def _seconds(self) -> float:

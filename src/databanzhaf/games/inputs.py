@@ -56,18 +56,22 @@ def numbers(name: str, table: Any) -> Any:
     return array
 
 
-def coded_columns(X: Any, X_val: Any, **binning: Any) -> list[tuple[UInt16Array, int]]:
+def coded_columns(
+    X: Any, X_val: Any, *, categories: bool, **binning: Any
+) -> list[tuple[UInt16Array, int]]:
     """The columns of a table as codes for trees: training rows, then validation rows.
 
-    Columns of pandas' `category` type are coded by category, others as numbers (see `binned` for
-    the options).
+    Columns of pandas' `category` type are coded by category where `categories` are taken, others as
+    numbers (see `binned` for the options).
     """
     X, X_val = (part.toarray() if hasattr(part, "tocsr") else part for part in (X, X_val))
     n = len(X)
     if not X.shape[1]:
         raise InvalidInput("trees need a column or more", remedy="Add features.")
     if not hasattr(X, "iloc"):
-        table = np.concatenate([_floats(np.asarray(part), "`X`") for part in (X, X_val)])
+        table = np.concatenate(
+            [_floats(np.asarray(part), "`X`", categories) for part in (X, X_val)]
+        )
         return [binned(table[:, place], n, **binning) for place in range(table.shape[1])]
     if not hasattr(X_val, "iloc"):
         import pandas as pd
@@ -76,15 +80,17 @@ def coded_columns(X: Any, X_val: Any, **binning: Any) -> list[tuple[UInt16Array,
     coded = []
     for place, (name, kind) in enumerate(X.dtypes.items()):
         parts = [table.iloc[:, place] for table in (X, X_val)]
-        if str(kind) == "category":
+        if str(kind) == "category" and categories:
             coded.append((_category_codes(str(name), *parts), CATEGORIES))
         else:
-            column = np.concatenate([_floats(part, f"column `{name}`") for part in parts])
+            column = np.concatenate(
+                [_floats(part, f"column `{name}`", categories) for part in parts]
+            )
             coded.append(binned(column, n, **binning))
     return coded
 
 
-def _floats(numbers: Any, what: str) -> FloatArray:
+def _floats(numbers: Any, what: str, categories: bool) -> FloatArray:
     """As float64, missing values as NaN; refuses what is no number."""
     import pandas as pd
 
@@ -97,11 +103,17 @@ def _floats(numbers: Any, what: str) -> FloatArray:
             return np.asarray(numbers.to_numpy(dtype=np.float64, na_value=np.nan))
         return np.asarray(numbers, dtype=np.float64)
     except (TypeError, ValueError) as error:
+        takes = "a forest takes numbers and categories" if categories else "boosting takes numbers"
+        remedy = (
+            'Convert texts with X[name].astype("category"), as DataBanzhaf and the command line do.'
+            if categories
+            else "Encode texts and categories first, for example with OneHotEncoder, as "
+            "DataBanzhaf and the command line do, or use games.Forest."
+        )
+        if pd.api.types.is_datetime64_any_dtype(kind) or pd.api.types.is_timedelta64_dtype(kind):
+            remedy = "Convert dates to numbers, such as days; DataBanzhaf does it."
         raise InvalidInput(
-            f"trees take numbers and categories; {what} holds others",
-            got=first_line(error),
-            remedy='Convert texts with X[name].astype("category"), as DataBanzhaf and the command '
-            "line do.",
+            f"{takes}; {what} holds others", got=first_line(error), remedy=remedy
         ) from error
 
 

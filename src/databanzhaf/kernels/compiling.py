@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+WORDS = "Compiling the training code for this model, once on this machine: 10 to 30 seconds."
 _listeners: list[Callable[[], None]] = []
 
 

@@ -84,7 +84,7 @@ def _table(job: Job, estimate: Estimate, suspects: IntArray | None) -> pd.DataFr
         table.insert(0, "row", job.rows)
         if job.ids is not None:
             table.insert(1, "id", job.ids)
-        table.insert(table.columns.get_loc("value"), "label", job.dataset.y)
+        table.insert(1 + (job.ids is not None), "label", job.dataset.y)
     else:
         players = list(job.dataset.players or ())
         table.insert(0, "group", players)

@@ -28,12 +28,12 @@ MOST_LINES = 5000
 def write_report(result: Result, folder: Path) -> Path:
     """Write report.html beside the ledger."""
     path = folder / "report.html"
-    write_text(path, render(content_of(result)))
+    write_text(path, render(content_of(result, folder)))
     return path
 
 
-def content_of(result: Result) -> Content:
-    """Everything that the page of a result shows."""
+def content_of(result: Result, folder: Path) -> Content:
+    """Everything that the page of a result in this folder shows."""
     job, estimate, suspects = result.job, result.estimate, result.suspects
     settings, who = job.settings, job.who
     grouped_by = _grouping(job)
@@ -67,7 +67,7 @@ def content_of(result: Result) -> Content:
         fit=estimate.fit,
         curve=result.curve,
         facts=_facts(result),
-        settings=_settings(result.record, job),
+        settings=_settings(result.record, job, folder),
     )
 
 
@@ -159,7 +159,7 @@ def _finite(number: float) -> float | None:
     return number if np.isfinite(number) else None
 
 
-def _settings(record: Record, job: Job) -> dict[str, str]:
+def _settings(record: Record, job: Job, folder: Path) -> dict[str, str]:
     """As they were typed: the files are those that `record.files` names, wherever they
     were found.
     """
@@ -168,15 +168,17 @@ def _settings(record: Record, job: Job) -> dict[str, str]:
     files = {f"sha256 of {name}": digest for name, digest in record.files.items()}
     versions = ", ".join(f"{name} {version}" for name, version in record.versions.items())
     return {
-        "command": _command(words),
+        "command": _command(words, folder),
         **files,
         "databanzhaf": record.databanzhaf,
         "versions": versions,
     }
 
 
-def _command(words: dict[str, Any]) -> str:
-    """What to type to make the run again: every setting that is not the default."""
+def _command(words: dict[str, Any], folder: Path) -> str:
+    """What to type to make the run again: every setting that is not the default, and the folder if
+    it is another. Of an absolute path only the name: a report tells nobody where it was made.
+    """
     usual = Settings("", "").words()
     command = ["databanzhaf", "value", words.pop("data")]
     for name, value in words.items():
@@ -184,4 +186,7 @@ def _command(words: dict[str, Any]) -> str:
             option = f"--{name.replace('_', '-')}"
             for each in value if isinstance(value, tuple) else [value]:
                 command += [option, str(each)]
+    place = Path(folder.name) if folder.is_absolute() else folder
+    if place != Path("runs") / Path(command[2]).name.split(".")[0]:
+        command += ["--out", str(place)]
     return shlex.join(command)

@@ -84,6 +84,8 @@ def test_value_writes_values_ledger_and_record(suppliers):
     suspects = table["row"][table["flag"] == "suspect"]
     assert (source["supplier"][suspects] == "eve").mean() > 1 / 3  # eve owns a sixth of the rows
     record = json.loads(Path("runs/suppliers/run.json").read_text())
+    words = "A model trained on all rows scores {all:.3f}, one that saw none {none:.3f}."
+    assert words.format(**record["scores"]) in " ".join(done.output.split())
     assert record["status"] == "finished"
     assert record["evaluations"] == 2000
     assert record["settings"]["drop"] == ["supplier"]

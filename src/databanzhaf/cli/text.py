@@ -77,6 +77,11 @@ def _finite(number: float) -> float | None:
 def tell(screen: Screen, result: Result) -> None:
     """The lowest values, what to think of them, and who is flagged."""
     _show_lowest(screen, result)
+    if (scores := result.record.scores) is not None:
+        screen.print(
+            f"A model trained on all {result.job.who} scores {scores['all']:.3f}, one that saw none "
+            f"{scores['none']:.3f}."
+        )
     for sentence in (*_doubts(result), _verdict(result)):
         screen.print(sentence)
 

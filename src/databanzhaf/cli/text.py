@@ -79,8 +79,8 @@ def tell(screen: Screen, result: Result) -> None:
     _show_lowest(screen, result)
     if (scores := result.record.scores) is not None:
         screen.print(
-            f"A model trained on all {result.job.who} scores {scores['all']:.3f}, one that saw none "
-            f"{scores['none']:.3f}."
+            f"A model trained on all {result.job.who} scores {scores['all']:.3f}, one that saw "
+            f"none {scores['none']:.3f}."
         )
     for sentence in (*_doubts(result), _verdict(result)):
         screen.print(sentence)

@@ -9,16 +9,19 @@ SOURCE = Path(__file__).parents[1] / "src" / "databanzhaf"
 PACKAGE = "databanzhaf"
 # Who may import whom at run time. A room may always import its own files. Rooms stand from the
 # ground up, and each entry names rooms further up in this list only: nothing imports upward.
-GROUND = {"errors", "protocols", "evaluations", "_version"}
+GROUND = {"errors", "protocols", "verdicts", "evaluations", "_version"}
 ALLOWED = {
     "_version": set(),
     "errors": set(),
     "protocols": set(),
-    "evaluations": {"errors", "protocols"},
+    "verdicts": {"protocols"},
+    "evaluations": {"errors", "protocols", "verdicts"},
     "blas": set(),
     "chance": GROUND,
     "files": GROUND,
     "fingerprint": GROUND,
+    "metrics": GROUND,
+    "crossed": GROUND | {"chance"},
     "neighbors": set(),
     "notions": GROUND,
     "plots": GROUND,
@@ -27,21 +30,22 @@ ALLOWED = {
     "datasets": GROUND | {"chance"},
     "designs": GROUND | {"chance"},
     "kernels": GROUND | {"chance"},
-    "games": GROUND | {"chance", "data", "fingerprint", "kernels"},
+    "games": GROUND | {"chance", "data", "fingerprint", "kernels", "metrics"},
     "evaluators": GROUND | {"blas"},
     "theory": GROUND | {"notions"},
     "tables": GROUND | {"chance"},
-    "ledger": GROUND | {"chance", "designs"},
+    "ledger": GROUND | {"chance", "designs", "metrics"},
     "diagnostics": GROUND | {"designs", "notions", "ranking"},
     "estimate": GROUND | {"diagnostics", "ledger", "plots"},
     "until": GROUND | {"diagnostics"},
     "progress": GROUND | {"diagnostics", "kernels"},
-    "estimators": GROUND | {"blas", "designs", "estimate", "notions"},
-    "applications": GROUND | {"chance", "estimate", "evaluators", "ranking"},
+    "estimators": GROUND | {"blas", "chance", "designs", "estimate", "notions"},
+    "population": GROUND | {"blas", "estimate"},
+    "applications": GROUND | {"chance", "crossed", "estimate", "evaluators", "ranking"},
     "loop": GROUND | {"chance", "designs", "diagnostics", "ledger", "progress", "until"},
     "run": GROUND
     | {"chance", "designs", "diagnostics", "estimate", "estimators", "evaluators", "ledger"}
-    | {"loop", "notions", "progress", "until"},
+    | {"loop", "notions", "population", "progress", "until"},
     "models": GROUND | {"data", "games", "neighbors"},
     "pipeline": GROUND
     | {"applications", "chance", "data", "designs", "diagnostics", "estimate", "evaluators"}

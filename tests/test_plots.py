@@ -110,7 +110,7 @@ def test_a_fitted_valuator_shows_its_values_and_another_its_diagram():
     valuator = db.DataBanzhaf("logistic", budget=50)
     assert "sk-" in valuator._repr_html_()
     valuator.fit(np.random.default_rng(0).normal(size=(20, 2)), [0, 1] * 10)
-    assert "banzhaf values of 14 players" in valuator._repr_html_()
+    assert "banzhaf values of 20 players" in valuator._repr_html_()
     assert "banzhaf values" in valuator._repr_mimebundle_()["text/html"]
     assert "DataBanzhaf" in repr(valuator)
 

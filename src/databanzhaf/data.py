@@ -12,9 +12,16 @@ from databanzhaf.errors import BackendUnavailable, InvalidInput
 from databanzhaf.fingerprint import describe
 from databanzhaf.protocols import BoolArray, IntArray, Labels
 
+# More judging rows than this would add time and disk, and hardly any precision.
+MOST_JUDGES = 10_000
+
 
 class Dataset:
-    """Training rows to value, and validation rows that judge them.
+    """Training rows to value, and the rows that judge them.
+
+    Without validation rows the training rows judge each other: a model is judged by the rows that
+    it has not seen, and every row gets a value (docs/theory.md, "Judged across"). Of a table with
+    more than 10,000 rows 10,000 judge, spread evenly over it.
 
     The dataset keeps copies of its own, so that neither you nor a model can change the rows of a
     run that has begun. Its arrays cannot be written to. Other kinds of data frames (polars,
@@ -23,11 +30,16 @@ class Dataset:
     Parameters
     ----------
     X, X_val : array (rows, columns), pandas DataFrame or SciPy sparse matrix
-        NaN is passed on to estimators that take it.
+        NaN is passed on to estimators that take it. `X_val` is optional.
     y, y_val : array (rows,) or pandas Series
-        Numbers or strings, none missing.
+        Numbers or strings, none missing. `y_val` belongs to `X_val`.
     groups : array (rows,), optional
         Then the players are the groups, in sorted order, not the rows.
+
+    Attributes
+    ----------
+    judges : int64 array or None
+        The training rows that judge; None with validation rows.
 
     >>> rows, labels, groups = [[0.0], [1.0], [2.0]], ["a", "b", "b"], ["x", "x", "y"]
     >>> data = Dataset(rows, labels, [[0.5]], ["a"], groups=groups)
@@ -35,13 +47,26 @@ class Dataset:
     (2, ['x', 'y'])
     """
 
-    def __init__(self, X: Any, y: Any, X_val: Any, y_val: Any, groups: Any = None) -> None:
+    def __init__(
+        self, X: Any, y: Any, X_val: Any = None, y_val: Any = None, groups: Any = None
+    ) -> None:
         X, X_val = as_pandas(X), as_pandas(X_val)
-        self.X, self.X_val = _rows("X", X), _rows("X_val", X_val)
-        self.y, self.y_val = (
-            _labels("y", y, self.X.shape[0]),
-            _labels("y_val", y_val, self.X_val.shape[0]),
-        )
+        if (X_val is None) != (y_val is None):
+            raise InvalidInput(
+                "`X_val` and `y_val` belong together",
+                got="one of them",
+                remedy="Pass both, or none: then the rows judge each other.",
+            )
+        self.X = _rows("X", X)
+        self.y = _labels("y", y, self.X.shape[0])
+        self.judges: IntArray | None = None
+        if X_val is None:
+            self.judges = _spread_evenly(self.n_rows, MOST_JUDGES)
+            self.X_val, self.y_val = self.take(self.judges)
+            self.y_val = _frozen(self.y_val)
+        else:
+            self.X_val = _rows("X_val", X_val)
+            self.y_val = _labels("y_val", y_val, self.X_val.shape[0])
         if self.X.shape[1:] != self.X_val.shape[1:]:
             raise InvalidInput(
                 "`X` and `X_val` must have the same columns",
@@ -86,12 +111,27 @@ class Dataset:
 
     def rows(self, coalition: BoolArray) -> IntArray:
         """The training rows that a coalition owns, in their order."""
-        member = coalition if self._group_of_row is None else coalition[self._group_of_row]
-        return np.flatnonzero(member).astype(np.int64)
+        return np.flatnonzero(self.members(coalition[None])[0]).astype(np.int64)
 
     def members(self, coalitions: BoolArray) -> BoolArray:
-        """Which training rows each coalition owns, bool (m, rows)."""
-        return coalitions if self._group_of_row is None else coalitions[:, self._group_of_row]
+        """Which training rows each coalition owns, bool (m, rows). Coalitions of players, or of the
+        rows themselves.
+        """
+        of_rows = self._group_of_row is None or coalitions.shape[1] != self.n_players
+        return coalitions if of_rows else coalitions[:, self._group_of_row]
+
+    @property
+    def player_of_row(self) -> IntArray:
+        """The player that each training row belongs to."""
+        return np.arange(self.n_rows) if self._group_of_row is None else self._group_of_row
+
+    def judging(self, coalitions: BoolArray) -> BoolArray:
+        """Which of the judging rows judge a model of each coalition: those that it has not seen,
+        or all validation rows; bool (m, judges).
+        """
+        if self.judges is None:
+            return np.ones((len(coalitions), len(self.y_val)), dtype=np.bool_)
+        return np.asarray(~self.members(coalitions)[:, self.judges])
 
     def take(self, rows: IntArray) -> tuple[Any, Any]:
         """(X, y) of some training rows, in the user's own kind of table."""
@@ -109,17 +149,18 @@ class Dataset:
 
     def _digest(self) -> str:
         digest = hashlib.sha256()
-        for part in (self.X, self.y, self.X_val, self.y_val, self._group_of_row):
+        validation = (None, None) if self.judges is not None else (self.X_val, self.y_val)
+        for part in (self.X, self.y, *validation, self._group_of_row):
             _feed(digest, part)
         return digest.hexdigest()[:16]
 
     def __repr__(self) -> str:
         players = "" if self._group_of_row is None else f", {self.n_players} groups"
         columns = " x ".join(map(str, self.X.shape[1:])) or "1 text"
-        return (
-            f"Dataset({self.n_rows} rows x {columns} columns{players}, {len(self.y_val)} "
-            "validation rows)"
+        judged = (
+            f"{len(self.y_val)} validation rows" if self.judges is None else "judged by each other"
         )
+        return f"Dataset({self.n_rows} rows x {columns} columns{players}, {judged})"
 
 
 def check_one_order(X: Any, other: Any, names: tuple[str, str] = ("X", "y")) -> None:
@@ -153,6 +194,12 @@ def check_unmasked(name: str, array: Any) -> None:
             f"`{name}` must have no masked entries",
             remedy="Fill them first, for example with np.ma.filled(rows, np.nan).",
         )
+
+
+def _spread_evenly(n: int, most: int) -> IntArray:
+    """All of n rows, or `most` of them, spread evenly: of a sorted table some of every part."""
+    rows = np.arange(n) if n <= most else (np.arange(most) + 0.5) * (n / most)
+    return np.asarray(rows, dtype=np.int64)
 
 
 def _frozen(array: Any) -> Any:

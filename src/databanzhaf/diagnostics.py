@@ -16,6 +16,7 @@ from databanzhaf.evaluations import Evaluations
 from databanzhaf.notions import LeastCore
 from databanzhaf.protocols import Estimator, Notion
 from databanzhaf.ranking import spearman
+from databanzhaf.verdicts import places_in_folds
 
 if TYPE_CHECKING:
     from databanzhaf.estimate import Estimate
@@ -35,24 +36,33 @@ class Checkpoint:
 
 @dataclass(frozen=True)
 class Trust:
-    """Three numbers, None where they are unknown: see `split_half`, `noise_share`,
-    `linear_share`.
+    """Four numbers, None where they are unknown: see `split_half`, `noise_share`,
+    `linear_share` and `split_jury`.
     """
 
     split_half: float | None
     noise_share: float | None
     linear_share: float | None
+    split_jury: float | None = None
 
     @property
     def stability(self) -> float | None:
         """The rank correlation that another run of this size would have with this one."""
         return None if self.split_half is None else whole(self.split_half)
 
+    @property
+    def stability_of_juries(self) -> float | None:
+        """The rank correlation that another run of this size, judged by as many other rows, would
+        have with this one.
+        """
+        return None if self.split_jury is None else whole(self.split_jury)
+
 
 def examine(evaluations: Evaluations, estimate: Estimate) -> Trust:
-    """All three for one run."""
-    agreement = split_half(evaluations, estimate.notion, estimate.estimator)
-    numbers = (agreement, noise_share(evaluations), linear_share(evaluations, estimate))
+    """All of them for one run."""
+    how = (evaluations, estimate.notion, estimate.estimator)
+    shares = noise_share(evaluations), linear_share(evaluations, estimate)
+    numbers = (split_half(*how), *shares, split_jury(*how))
     return Trust(*(number if np.isfinite(number) else None for number in numbers))
 
 
@@ -86,13 +96,40 @@ def split_half(evaluations: Evaluations, notion: Notion, estimator: Estimator) -
         runs = estimator(evaluations, notion).values_by_repeat
         halves = (runs[part::2].mean(axis=0) for part in (0, 1))
         return spearman(*halves) if len(runs) > 1 else float("nan")
-    sample = evaluations.indices // design.unit
+    sample = evaluations.samples()
     if len(np.unique(sample)) < 8:
         return float("nan")
     parts = (evaluations.only(sample % 2 == parity) for parity in (0, 1))
     try:
         return spearman(*(estimator(part, notion).values for part in parts))
     except DesignMismatch:  # a half that is too short for the estimator, as an interrupted run has
+        return float("nan")
+
+
+def split_jury(evaluations: Evaluations, notion: Notion, estimator: Estimator) -> float:
+    """Spearman between the values from one half of the run, judged by every other row, and those
+    from the other half, judged by the rest of the rows. NaN where nobody knows what each row says.
+    """
+    verdicts, design = evaluations.verdicts, evaluations.design
+    judges = 0 if verdicts is None else verdicts.scores.shape[2]
+    folds = np.asarray(getattr(design, "judge_folds", np.zeros(judges, np.int64)))
+    if judges < 2 or np.bincount(folds).min() < 2 or isinstance(notion, LeastCore):
+        return float("nan")
+    place = places_in_folds(folds)  # every fold has one half of its rows in each half
+    sample, repeats = evaluations.samples(), evaluations.n_repeats
+    halves = []
+    for parity in (0, 1):
+        part = evaluations
+        if design.size is None:
+            part = evaluations.only(sample % 2 == parity)
+        elif repeats > 1:
+            part = evaluations.repeated(slice(parity, None, 2))
+        halves.append(part.judged_by(place % 2 == parity))
+    if design.size is None and len(np.unique(sample)) < 8:
+        return float("nan")
+    try:
+        return spearman(*(estimator(half, notion).values for half in halves))
+    except DesignMismatch:  # a half that is too short for the estimator
         return float("nan")
 
 

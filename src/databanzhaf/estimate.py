@@ -32,9 +32,22 @@ class Fit:
         return said if np.isnan(self.noise) else f"{said}; {self.noise:.0%} is training noise"
 
 
+@dataclass(frozen=True, eq=False)
+class Errors:
+    """Standard errors (n,), and their degrees of freedom (n,) for Student's t."""
+
+    std_errors: FloatArray
+    degrees_of_freedom: FloatArray
+
+
 @dataclass(frozen=True, repr=False, eq=False)
 class Estimate:
     """Values with standard errors.
+
+    Two things make a value uncertain: which coalitions and trainings the run drew, and which rows
+    judged the models. `std_errors` count the first; `population` has those that count both, for
+    the value that judging rows without end would give. Intervals, p-values and flags count both
+    where that is known.
 
     A standard error is 0 where the value is exact, infinite where the evaluations say nothing about
     the player, and NaN where it is unknown (training noise that `repeats=2` or more would measure).
@@ -56,6 +69,8 @@ class Estimate:
         The user's own names of the players.
     fit : Fit or None
         How well the estimator's own fit of the utilities does; None if it has none.
+    population : Errors or None
+        Standard errors that also count which rows judged; None where that is unknown.
     """
 
     values: FloatArray
@@ -67,9 +82,24 @@ class Estimate:
     estimator: Estimator
     players: Labels | None = field(default=None)
     fit: Fit | None = None
+    population: Errors | None = None
 
-    def interval(self, level: float = 0.95) -> tuple[FloatArray, FloatArray]:
-        """Confidence interval of each value: (low, high), by Student's t."""
+    @property
+    def errors(self) -> Errors:
+        """The standard errors that count all that is known to be uncertain."""
+        return self.population or self.run_errors
+
+    @property
+    def run_errors(self) -> Errors:
+        """The standard errors of the run alone: other coalitions and trainings, the same jury."""
+        return Errors(self.std_errors, self.degrees_of_freedom)
+
+    def interval(
+        self, level: float = 0.95, *, errors: Errors | None = None
+    ) -> tuple[FloatArray, FloatArray]:
+        """Confidence interval of each value: (low, high), by Student's t; with
+        ``errors=estimate.run_errors`` it counts the run alone.
+        """
         from scipy.stats import t
 
         if not 0 < level < 1:
@@ -77,10 +107,9 @@ class Estimate:
                 "`level` must lie strictly between 0 and 1", got=short(level), remedy="Try 0.95."
             )
         half = np.zeros_like(self.values)
-        spread = self.std_errors != 0
-        half[spread] = (
-            t.ppf(0.5 + level / 2, self.degrees_of_freedom[spread]) * self.std_errors[spread]
-        )
+        by = errors or self.errors
+        spread = by.std_errors != 0
+        half[spread] = t.ppf(0.5 + level / 2, by.degrees_of_freedom[spread]) * by.std_errors[spread]
         return self.values - half, self.values + half
 
     def ranking(self) -> IntArray:
@@ -88,8 +117,8 @@ class Estimate:
         return np.argsort(self.values, kind="stable").astype(np.int64)
 
     def to_frame(self, level: float = 0.95) -> pd.DataFrame:
-        """One row per player: player, value, std_error, ci_low, ci_high, rank (1 is the lowest
-        value).
+        """One row per player: player, value, std_error, std_error_population (where it is known),
+        ci_low, ci_high, rank (1 is the lowest value).
 
         `player` counts from 0; the frame's index is the user's own (the rows' pandas index, or the
         groups).
@@ -103,6 +132,11 @@ class Estimate:
             "player": np.arange(len(rank)),
             "value": self.values,
             "std_error": self.std_errors,
+            **(
+                {}
+                if self.population is None
+                else {"std_error_population": self.population.std_errors}
+            ),
             "ci_low": low,
             "ci_high": high,
             "rank": rank,
@@ -123,7 +157,7 @@ class Estimate:
         """
         from scipy.stats import t
 
-        errors, freedom = self.std_errors, self.degrees_of_freedom
+        errors, freedom = self.errors.std_errors, self.errors.degrees_of_freedom
         measured = np.isfinite(errors) & (errors > 0)
         # An exact value that is zero but for rounding is not below it.
         p = np.where((errors == 0) & (self.values < -self.rounding()), 0.0, 1.0)
@@ -186,7 +220,7 @@ class Estimate:
         order, rows = self.ranking().tolist(), 5
         shown = order if len(order) <= 2 * rows else [*order[:rows], None, *order[-rows:]]
         (low, high), digits, suspect = self.interval(0.95), self.digits(), self.below_zero()
-        known = not np.isnan(self.std_errors).any()
+        known = not np.isnan(self.errors.std_errors).any()
         cells = [
             None
             if player is None

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from databanzhaf.errors import EvaluationFailed, InvalidInput
-from databanzhaf.protocols import BoolArray, Design, FloatArray, IntArray, Labels
+from databanzhaf.protocols import BoolArray, Design, Float32Array, FloatArray, IntArray, Labels
+from databanzhaf.verdicts import Jury, Verdicts
 
 # Cells of a block of coalitions: 4 million bools are 32 MiB once they are float64.
 BLOCK_CELLS = 1 << 22
@@ -58,6 +59,9 @@ class Evaluations:
         Whether the game's utilities carry training noise.
     players : sequence or None
         The user's own names of the players.
+    verdicts : Verdicts or None
+        What each judging row says of each model, where that is known. Judged across, utilities
+        follow from it.
     """
 
     design: Design
@@ -65,6 +69,7 @@ class Evaluations:
     utilities: FloatArray
     stochastic: bool = True
     players: Labels | None = None
+    verdicts: Verdicts | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "indices", np.asarray(self.indices, dtype=np.int64))
@@ -142,15 +147,35 @@ class Evaluations:
             rows = slice(low, low + step)
             yield rows, self.design.coalitions(self.indices[rows])
 
+    def samples(self) -> IntArray:
+        """Which sample (coalition, pair, permutation) each evaluation belongs to, (m,)."""
+        if hasattr(self.design, "samples"):
+            return np.asarray(self.design.samples(self.indices))
+        return np.asarray(self.indices // self.design.unit)
+
     def before(self, index: int) -> Evaluations:
         """The evaluations whose index is below `index`."""
         return self.only(self.indices < index)
 
     def only(self, which: BoolArray) -> Evaluations:
         """Some of the evaluations, bool (m,)."""
+        utilities, verdicts = self.utilities[which], self.verdicts and self.verdicts.only(which)
+        if verdicts is not None and verdicts.outside is not None:
+            utilities = verdicts.utilities()
         return Evaluations(
-            self.design, self.indices[which], self.utilities[which], self.stochastic, self.players
+            self.design, self.indices[which], utilities, self.stochastic, self.players, verdicts
         )
+
+    def repeated(self, which: slice) -> Evaluations:
+        """Some of the repeats of every coalition."""
+        verdicts = self.verdicts and replace(self.verdicts, scores=self.verdicts.scores[:, which])
+        return replace(self, utilities=self.utilities[:, which], verdicts=verdicts)
+
+    def judged_by(self, which: BoolArray) -> Evaluations:
+        """As if only some of the rows judged, bool (judges,)."""
+        assert self.verdicts is not None
+        verdicts = self.verdicts.judged_by(which)
+        return replace(self, utilities=verdicts.utilities(), verdicts=verdicts)
 
     def marks(self) -> list[int]:
         """The checkpoints up to here; see `checkpoint_marks`."""
@@ -171,8 +196,24 @@ def checkpoint_marks(design: Design, total: int) -> list[int]:
 
 
 def complete_rows(
-    design: Design, utilities: FloatArray, stochastic: bool, players: Labels | None
+    design: Design,
+    utilities: FloatArray,
+    stochastic: bool,
+    players: Labels | None,
+    jury: Jury | None = None,
+    scores: Float32Array | None = None,
 ) -> Evaluations:
-    """The coalitions that have all their repeats."""
+    """The coalitions that have all their repeats; `scores` are those of the jury's rows, for each
+    utility.
+    """
     complete = np.flatnonzero(~np.isnan(utilities).any(axis=1)).astype(np.int64)
-    return Evaluations(design, complete, utilities[complete], stochastic, players)
+    utilities, verdicts = utilities[complete], None
+    if jury is not None and scores is not None:
+        outside = getattr(design, "outside", None) if jury.across else None
+        scores = scores[complete]
+        if hasattr(design, "judging"):
+            scores = np.where(design.judging(complete)[:, None], scores, np.float32(np.nan))
+        verdicts = jury.verdicts(scores, outside)
+        if jury.across:
+            utilities = verdicts.utilities()
+    return Evaluations(design, complete, utilities, stochastic, players, verdicts)

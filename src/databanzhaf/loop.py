@@ -15,7 +15,7 @@ from databanzhaf.designs import Permutation
 from databanzhaf.diagnostics import Checkpoint, checkpoint
 from databanzhaf.errors import InvalidInput
 from databanzhaf.evaluations import Evaluations, checkpoint_marks, complete_rows
-from databanzhaf.ledger import Ledger
+from databanzhaf.ledger import Ledger, seated
 from databanzhaf.progress import Bar, Watcher
 from databanzhaf.protocols import (
     Design,
@@ -60,9 +60,17 @@ class Run:
         known = ledger.utilities()[:total, :repeats]
         self.utilities: FloatArray = np.full((total, repeats), np.nan)
         self.utilities[: known.shape[0], : known.shape[1]] = known
+        self._bench = seated(game, ledger, total, repeats)
 
     def evaluations(self) -> Evaluations:
-        return complete_rows(self.design, self.utilities, self.game.stochastic, self.game.players)
+        return self._first(self.total)
+
+    def _first(self, end: int) -> Evaluations:
+        """The evaluations whose index is below `end`."""
+        game, bench = self.game, self._bench
+        seats = () if bench is None else (bench.jury, bench.scores[:end])
+        utilities = self.utilities[:end]
+        return complete_rows(self.design, utilities, game.stochastic, game.players, *seats)
 
     def complete(
         self,
@@ -130,7 +138,7 @@ class Run:
         return lambda reached: watcher(self._done(), self.total * self.repeats, reached)
 
     def _checkpoint(self, end: int) -> Checkpoint:
-        return checkpoint(self.evaluations().before(end), self.notion, self.estimator)
+        return checkpoint(self._first(end), self.notion, self.estimator)
 
     def _batches(self, end: int, evaluate: EvaluateBatch, workers: int) -> Iterator[None]:
         """Evaluate what is missing below `end`, in batches of about a second each."""
@@ -210,6 +218,8 @@ class Run:
             indices[done], repeats[done], batch.utilities[done], batch.seconds[done], outcomes
         )
         self.utilities[indices[done], repeats[done]] = batch.utilities[done]
+        if self._bench is not None and outcomes:
+            self._bench.hear(indices[done], repeats[done], [each or b"" for each in outcomes])
         batch.check(indices, repeats, coalitions)
 
     def _next_size(self, size: int, seconds: float) -> int:

@@ -164,6 +164,8 @@ def _try_metric(game: Any) -> None:
             f"the metric {name} is for numbers, and the target has classes",
             remedy="Try probability or accuracy.",
         )
+    if game.dataset.judges is not None:  # a mean over rows can score any of them
+        return
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from databanzhaf.estimate import Estimate
     from databanzhaf.evaluations import Batch, Evaluations
+    from databanzhaf.verdicts import Jury, Seating
 
 BoolArray: TypeAlias = NDArray[np.bool_]
 FloatArray: TypeAlias = NDArray[np.float64]
@@ -67,6 +68,37 @@ class TwoStepGame(Game, Protocol):
 
     def score(self, outcome: bytes) -> float:
         """The utility of one packed outcome."""
+        ...
+
+
+@runtime_checkable
+class JudgedGame(TwoStepGame, Protocol):
+    """A game whose models are judged by rows. `jury` is None where the metric is not a mean over
+    them; `seating` is how it is cut into folds, None with validation rows; `outcome_bytes` is about
+    what one packed outcome takes.
+    """
+
+    @property
+    def jury(self) -> Jury | None: ...
+    @property
+    def seating(self) -> Seating | None: ...
+    @property
+    def outcome_bytes(self) -> int: ...
+
+    def verdicts(self, outcomes: Sequence[bytes]) -> FloatArray:
+        """What each judging row says of each outcome, (outcomes, judges); NaN where it does not
+        judge.
+        """
+        ...
+
+    def scores(self, outcomes: Sequence[bytes]) -> FloatArray:
+        """`score` for many outcomes."""
+        ...
+
+    def guesses(self) -> FloatArray:
+        """What each judging row says of a guess that knows the labels' shares, or their mean,
+        alone.
+        """
         ...
 
 

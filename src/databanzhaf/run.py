@@ -21,10 +21,15 @@ from databanzhaf.evaluators import Local
 from databanzhaf.ledger import Ledger, read_evaluations
 from databanzhaf.loop import Run
 from databanzhaf.notions import Banzhaf, SizeWeighted
+from databanzhaf.population import with_jury
 from databanzhaf.progress import Watcher
-from databanzhaf.protocols import Design, Estimator, Evaluator, Game, Notion
+from databanzhaf.protocols import Design, Estimator, Evaluator, Game, JudgedGame, Notion
 from databanzhaf.until import Condition
+from databanzhaf.verdicts import Seating
 
+# A model's predictions are kept if they need no more disk than this. The budget has no part in it:
+# a run that is continued must equal one that was not.
+LARGEST_KEPT_BYTES = 32 * 2**10
 _MOST_EVALUATIONS = 10**9
 # The utilities of a run, which of them are there, and the copy that an estimator reads.
 _BYTES_PER_EVALUATION = 32
@@ -136,9 +141,10 @@ def finish(
     with ExitStack() as stack:
         store = ledger if isinstance(ledger, Ledger) else stack.enter_context(Ledger(ledger))
         n = game.n_players
-        chosen = choice.for_run(estimator, notion, n, budget if until is None else 0)
+        seating = game.seating if isinstance(game, JudgedGame) else None
+        chosen = _chosen(estimator, notion, n, budget if until is None else 0, seating)
         if estimator == "auto" and not store.is_new:
-            chosen = choice.begun_with(store.design, notion, n, seed) or chosen
+            chosen = choice.begun_with(store.design, notion, n, seed, seating) or chosen
         design = chosen.design(notion, n, seed)
         if repeats is None:
             repeats = repeats_that_pay(design, game.stochastic, budget)
@@ -157,11 +163,13 @@ def finish(
             seed=seed,
             stochastic=game.stochastic,
             players=game.players,
+            keep=_keep(game, store),
         )
         run = Run(game, design, store, repeats, seed, total, chosen, notion)
         reached = run.complete(evaluator or Local(), until, progress, checkpoints)
         evaluations = run.evaluations()
-        return Finished(chosen(evaluations, notion), evaluations, tuple(reached))
+        found = with_jury(chosen(evaluations, notion), evaluations)
+        return Finished(found, evaluations, tuple(reached))
 
 
 def estimate(
@@ -187,7 +195,8 @@ def estimate(
     """
     notion = _check_notion(notion)
     evaluations = read_evaluations(source, game)
-    return choice.natural(estimator, evaluations, notion)(evaluations, notion)
+    found = choice.natural(estimator, evaluations, notion)(evaluations, notion)
+    return with_jury(found, evaluations)
 
 
 def estimator_for(name: str, notion: Notion) -> str:
@@ -197,10 +206,23 @@ def estimator_for(name: str, notion: Notion) -> str:
 
 
 def design_of(
-    notion: Notion, n_players: int, budget: int, seed: int = 0, estimator: str | Estimator = "auto"
+    game: Game,
+    notion: Notion,
+    budget: int,
+    seed: int = 0,
+    estimator: str | Estimator = "auto",
 ) -> Design:
     """The design that `value` would evaluate."""
-    return choice.for_run(estimator, notion, n_players, budget).design(notion, n_players, seed)
+    n, seating = game.n_players, game.seating if isinstance(game, JudgedGame) else None
+    return _chosen(estimator, notion, n, budget, seating).design(notion, n, seed)
+
+
+def _chosen(
+    estimator: str | Estimator, notion: Notion, n: int, budget: int, seating: Seating | None
+) -> Estimator:
+    """The estimator of a new run; each fold of a jury has its share of the budget."""
+    share = budget // seating.count if seating is not None and seating.within else budget
+    return choice.in_folds(choice.for_run(estimator, notion, n, share), notion, n, seating)
 
 
 def repeats_that_pay(design: Design, stochastic: bool, budget: int) -> int:
@@ -212,6 +234,23 @@ def repeats_that_pay(design: Design, stochastic: bool, budget: int) -> int:
     return (
         1 if design.size is None or not stochastic else int(np.clip(budget // design.size, 2, 64))
     )
+
+
+def _keep(game: Game, ledger: Ledger) -> str:
+    """What a new ledger keeps if it was not asked for anything: outcomes if they are small, so that
+    the metric can change later and intervals count the jury.
+    """
+    if not isinstance(game, JudgedGame):
+        return "utilities"
+    across = game.jury is not None and game.jury.across
+    if across and ledger.keep == "utilities" and ledger.asked_keep == "utilities":
+        raise InvalidInput(
+            "rows that judge each other need what each of them says, which a ledger of utilities "
+            "does not keep",
+            remedy="Leave `keep` out, or give validation rows.",
+        )
+    small = game.outcome_bytes <= LARGEST_KEPT_BYTES
+    return "outcomes" if across or small else "utilities"
 
 
 def _check_kind(name: str, thing: object, kind: Any, room: str, remedy: str) -> None:
@@ -255,9 +294,12 @@ def _affordable(design: Design, budget: int) -> int:
         return design.size
     total = budget // design.unit * design.unit
     if not total:
+        kind, folds = type(design).__name__, ""
+        if isinstance(design, designs.Folds):
+            kind, folds = type(design.designs[0]).__name__, ", one for each fold of the jury"
         raise InvalidInput(
             f"`budget` must pay for {design.unit} coalitions that belong together in a "
-            f"{type(design).__name__} design",
+            f"{kind} design{folds}",
             got=f"{budget}",
             remedy=f"Pass budget={design.unit} or more.",
         )

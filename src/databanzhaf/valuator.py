@@ -38,15 +38,16 @@ class DataBanzhaf(BaseEstimator):  # type: ignore[misc]
     notion : Notion or str
         ``Shapley()`` or "shapley", "beta:16,1", "loo", "least-core", ...
     budget, seed, until, ledger, progress
-        As for `value`; the seed also decides which rows are held out.
+        As for `value`; the seed also decides which rows `validation_fraction` holds out.
     repeats : int, optional
         Trainings of each coalition: one, or, where every coalition is evaluated (few groups), as
         many as the budget pays for.
     metric : str or scorer, optional
         "probability" by default for classes, "r2" for numbers.
-    validation_fraction : float
+    validation_fraction : float, optional
         Share of the rows (of each class) that is held out for validation when `fit` is given no
-        validation rows.
+        validation rows. By default none is: rows are judged by models that have not seen them, and
+        all get values.
     groups : array (rows,), optional, passed to `fit`
         Value groups of rows; then each row has its group's value.
     n_jobs : int, optional
@@ -57,7 +58,8 @@ class DataBanzhaf(BaseEstimator):  # type: ignore[misc]
     Attributes
     ----------
     values_, std_errors_ : float64 array (rows,)
-        One for each row of X; NaN for rows that were held out.
+        One for each row of X; NaN for rows that were held out. The standard errors count which
+        rows judged, where that is known.
     estimate_ : Estimate
         Of the players: the rows that were not held out (with their pandas index), or the groups.
     held_out_ : bool array (rows,)
@@ -78,7 +80,7 @@ class DataBanzhaf(BaseEstimator):  # type: ignore[misc]
         budget: int = 5000,
         repeats: int | None = None,
         metric: Any = None,
-        validation_fraction: float = 0.3,
+        validation_fraction: float | None = None,
         until: Condition | None = None,
         ledger: str | Path | None = None,
         n_jobs: int | None = 1,
@@ -100,7 +102,9 @@ class DataBanzhaf(BaseEstimator):  # type: ignore[misc]
         self.progress = progress
 
     def fit(self, X: Any, y: Any, X_val: Any = None, y_val: Any = None, groups: Any = None) -> Self:
-        """Value the rows of X by validation rows, or by a part of X that is held out."""
+        """Value the rows of X by validation rows, by a share of X that is held out, or by each
+        other.
+        """
         X, y, X_val, y_val, index = self._arguments(X, y, X_val, y_val, groups)
         own = self._takes_rows_as_they_are()
         ready = make_ready(
@@ -109,9 +113,9 @@ class DataBanzhaf(BaseEstimator):  # type: ignore[misc]
             self._model(),
             classifies=self._classifies(y),
             validation=None if X_val is None else (X_val if own else _table(X_val), y_val),
-            fraction=check_between(
-                "validation_fraction", self.validation_fraction, 0, 1, "Try 0.3."
-            ),
+            fraction=None
+            if self.validation_fraction is None
+            else check_between("validation_fraction", self.validation_fraction, 0, 1, "Try 0.3."),
             seed=self.seed,
             groups=groups,
             index=index,
@@ -138,7 +142,7 @@ class DataBanzhaf(BaseEstimator):  # type: ignore[misc]
         self._player_of_row[train] = player
         self.values_, self.std_errors_ = (np.full(len(train), np.nan) for _ in range(2))
         self.values_[train] = self.estimate_.values[player]
-        self.std_errors_[train] = self.estimate_.std_errors[player]
+        self.std_errors_[train] = self.estimate_.errors.std_errors[player]
         return self
 
     def _arguments(self, X: Any, y: Any, X_val: Any, y_val: Any, groups: Any) -> tuple[Any, ...]:
@@ -175,7 +179,7 @@ class DataBanzhaf(BaseEstimator):  # type: ignore[misc]
             raise InvalidInput(
                 "`X_val` and `y_val` belong together",
                 got="one of them",
-                remedy="Pass both, or none to hold rows out.",
+                remedy="Pass both, or none: then the rows judge each other.",
             )
         if groups is not None and np.shape(groups) != y.shape:
             raise InvalidInput(

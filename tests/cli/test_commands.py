@@ -19,7 +19,17 @@ import databanzhaf as db
 from databanzhaf.cli import app
 from databanzhaf.pipeline import Settings, prepare
 
-COLUMNS = ["row", "label", "value", "std_error", "ci_low", "ci_high", "rank", "flag"]
+COLUMNS = [
+    "row",
+    "label",
+    "value",
+    "std_error",
+    "std_error_population",
+    "ci_low",
+    "ci_high",
+    "rank",
+    "flag",
+]
 
 
 def invoke(*words):
@@ -78,13 +88,13 @@ def test_value_writes_values_ledger_and_record(suppliers):
     assert table.columns.tolist() == ["row", "id", *COLUMNS[1:]]
     source = pd.read_csv(suppliers)
     assert (source["id"][table["row"]].to_numpy() == table["id"]).all()
-    assert len(table) == 210
-    assert sorted(table["rank"]) == list(range(1, 211))
-    assert set(table["flag"]) == {"", "suspect"}
-    suspects = table["row"][table["flag"] == "suspect"]
-    assert (source["supplier"][suspects] == "eve").mean() > 1 / 3  # eve owns a sixth of the rows
+    assert len(table) == 300
+    assert sorted(table["rank"]) == list(range(1, 301))
+    assert (table["std_error_population"] >= table["std_error"]).all()
+    lowest = table.sort_values("rank")["row"][:30]
+    assert (source["supplier"][lowest] == "eve").mean() > 1 / 3  # eve owns a sixth of the rows
     record = json.loads(Path("runs/suppliers/run.json").read_text())
-    words = "A model trained on all rows scores {all:.3f}, one that saw none {none:.3f}."
+    words = "A model trained on the other rows scores {all:.3f}, a guess {none:.3f}."
     assert words.format(**record["scores"]) in " ".join(done.output.split())
     assert record["status"] == "finished"
     assert record["evaluations"] == 2000
@@ -94,22 +104,22 @@ def test_value_writes_values_ledger_and_record(suppliers):
     assert record["fingerprint"]["metric"] == "probability"
 
 
-def test_the_readme_tells_how_many_suspects_of_the_example_are_wrong(suppliers):
+def test_the_readme_tells_how_many_of_the_lowest_rows_are_wrong(suppliers):
     assert (
         invoke(
             "value", suppliers, "--target", "bought", "--id", "id", "--drop", "supplier"
         ).exit_code
         == 0
     )
-    suspects = values().query("flag == 'suspect'")["row"]
-    wrong = np.isin(suspects, db.datasets.flipped_suppliers()).sum()
+    lowest = values().sort_values("rank")["row"][:10]
+    wrong = np.isin(lowest, db.datasets.flipped_suppliers()).sum()
     readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
-    assert f"{wrong} of the {len(suspects)} suspects above are in truth wrong" in readme
+    assert f"Of the 10 lowest rows of the example {wrong} are in truth wrong" in readme
 
 
 def test_flags_are_those_of_the_rule(suppliers):
     base = ("value", suppliers, "--target", "bought", "--drop", "id", "--budget", 300)
-    for flag, count in (("lowest:0.1", 21), ("below:-9", 0)):
+    for flag, count in (("lowest:0.1", 30), ("below:-9", 0)):
         assert invoke(*base, "--flag", flag).exit_code == 0
         assert (values()["flag"] == "suspect").sum() == count
     assert invoke(*base, "--flag", "cluster").exit_code == 0
@@ -163,18 +173,19 @@ def test_groups_are_valued_exactly_with_repeats_that_the_budget_pays_for(supplie
         "--groups",
         "supplier",
         "--budget",
-        200,
+        1000,
         "--json",
     )
     assert done.exit_code == 0, done.output
     summary = json.loads(done.stdout)
     assert summary["estimator"] == "exact"
-    assert summary["evaluations"] == 3 * 64
+    assert summary["evaluations"] == 3 * 5 * 64  # all coalitions in each of five folds
+    assert summary["judged"] == "in folds"
     table = values()
     assert table.columns.tolist() == ["group", "rows", *COLUMNS[2:]]
     assert table.loc[table["rank"] == 1, "group"].item() == "eve"
     assert summary["suspects"] == ["eve"]
-    assert table["rows"].sum() == 210
+    assert table["rows"].sum() == 300
 
 
 @pytest.mark.parametrize(
@@ -191,7 +202,7 @@ def test_every_notion(notion):
         "--notion",
         notion,
         "--budget",
-        400,
+        700,
     )
     assert done.exit_code == 0, done.output
     assert np.isfinite(values("runs/iris")["value"]).all()
@@ -242,7 +253,7 @@ def test_until_stops_early_and_again_at_the_same_place():
 
 def test_estimate_reads_other_notions_and_metrics_without_training(suppliers):
     base = ("value", suppliers, "--target", "bought", "--drop", "id")
-    assert invoke(*base, "--estimator", "permutation", "--budget", 1000).exit_code == 0
+    assert invoke(*base, "--estimator", "permutation", "--budget", 2500).exit_code == 0
     ledger = Path("runs/suppliers/run.db")
     before = ledger.read_bytes()
     for options, name in (
@@ -252,11 +263,11 @@ def test_estimate_reads_other_notions_and_metrics_without_training(suppliers):
         done = invoke("estimate", ledger, *options, "--json")
         assert done.exit_code == 0, done.output
         table = pd.read_csv(f"runs/suppliers/{name}.csv")
-        assert len(table) == 210
+        assert len(table) == 300
         assert Path(json.loads(done.stdout)["values"]).name == f"{name}.csv"
     assert ledger.read_bytes() == before
     direct = invoke(
-        *base, "--notion", "shapley", "--metric", "accuracy", "--budget", 1000, "--out", "direct"
+        *base, "--notion", "shapley", "--metric", "accuracy", "--budget", 2500, "--out", "direct"
     )
     assert direct.exit_code == 0
     assert (
@@ -297,7 +308,7 @@ def test_plan_predicts_what_a_run_then_has(suppliers):
     assert not Path("runs").exists()
     by_goal = {option["goal"]: option for option in plan["options"]}
     assert by_goal["proof: error below 0.1 at 95%"]["evaluations"] == db.theory.samples_needed(
-        210, 0.1, 0.05
+        300, 0.1, 0.05
     )
     assert (
         by_goal["rank stability 0.8"]["evaluations"]
@@ -390,6 +401,7 @@ def test_doctor_tells_what_is_missing(monkeypatch):
     assert doctor.examine()["databanzhaf"]["DATABANZHAF_DATA"] == "somewhere"
 
 
+SPLIT = ("value", "iris.csv", "--target", "species", "--validation-fraction", 0.3)
 BAD = {
     "absent file": (("value", "absent.csv", "--target", "y"), "there is no file"),
     "absent target": (("value", "iris.csv", "--target", "colour"), "Choose --target among them"),
@@ -475,11 +487,15 @@ BAD = {
     "keep": (("value", "iris.csv", "--target", "species", "--keep", "all"), "--keep must be"),
     "metric for numbers": (
         ("value", "iris.csv", "--target", "species", "--model", "knn", "--metric", "mse"),
-        "is for numbers",
+        "mean over rows: probability",
     ),
     "metric for two classes": (
-        ("value", "iris.csv", "--target", "species", "--metric", "precision"),
+        (*SPLIT, "--metric", "precision"),
         "cannot score",
+    ),
+    "metric that is no mean": (
+        ("value", "iris.csv", "--target", "species", "--metric", "f1"),
+        "or give validation rows",
     ),
     "long name": (("value", "a" * 300 + ".csv", "--target", "species"), "cannot be opened"),
     "separator": (
@@ -551,7 +567,7 @@ def test_a_full_disk_is_told_and_a_second_try_goes_on(suppliers, monkeypatch):
     assert not list(Path("runs").rglob("*.csv*"))
     assert not list(Path("runs").rglob(".*"))
     assert invoke(*base).exit_code == 0
-    assert len(values()) == 210
+    assert len(values()) == 300
 
 
 def shell(*words):

@@ -115,12 +115,12 @@ def test_a_budget_that_crosses_all_coalitions_goes_on_with_the_design_it_began_w
     base = ("value", "t.csv", "--target", "y", "--groups", "group", "--json")
     first = json.loads(invoke(*base, "--budget", 20).stdout)
     assert (first["estimator"], first["evaluations"]) == ("regression", 20)
-    more = json.loads(invoke(*base, "--budget", 100).stdout)
-    assert (more["estimator"], more["evaluations"]) == ("regression", 100)
-    exact = json.loads(invoke(*base, "--budget", 100, "--out", "exact").stdout)
-    assert (exact["estimator"], exact["evaluations"]) == ("exact", 96)
+    more = json.loads(invoke(*base, "--budget", 500).stdout)
+    assert (more["estimator"], more["evaluations"]) == ("regression", 500)
+    exact = json.loads(invoke(*base, "--budget", 500, "--out", "exact").stdout)
+    assert (exact["estimator"], exact["evaluations"]) == ("exact", 3 * 5 * 32)
     fewer = json.loads(invoke(*base, "--budget", 20, "--out", "exact").stdout)
-    assert (fewer["estimator"], fewer["evaluations"]) == ("exact", 64)
+    assert (fewer["estimator"], fewer["evaluations"]) == ("exact", 2 * 5 * 32)
 
 
 def test_until_samples_each_coalition_once():
@@ -144,9 +144,9 @@ def test_until_samples_each_coalition_once():
 def test_whether_predictions_are_kept_does_not_depend_on_the_budget(monkeypatch):
     """So that a run that was continued equals one that was not."""
     table().to_csv("t.csv", index=False)
-    base = ("value", "t.csv", "--target", "y")
+    base = ("value", "t.csv", "--target", "y", "--validation-fraction", 0.3)
     for limit in (0, 10**6):
-        monkeypatch.setattr("databanzhaf.pipeline.running.LARGEST_KEPT_BYTES", limit)
+        monkeypatch.setattr("databanzhaf.run.LARGEST_KEPT_BYTES", limit)
         for budget in (50, 300):
             assert invoke(*base, "--budget", budget, "--out", f"grown{limit}").exit_code == 0
         assert invoke(*base, "--budget", 300, "--out", f"once{limit}").exit_code == 0
@@ -173,6 +173,8 @@ def test_groups_that_are_all_held_out_are_told():
             "y",
             "--groups",
             "group",
+            "--validation-fraction",
+            0.3,
             "--budget",
             20,
             "--seed",
@@ -502,8 +504,8 @@ def test_a_run_that_goes_on_by_sampling_says_that_all_coalitions_would_fit():
     table(group=np.arange(60) % 5).to_csv("t.csv", index=False)
     base = ("value", "t.csv", "--target", "y", "--groups", "group", "--model", "logistic")
     assert "A new --out would take all" not in invoke(*base, "--budget", 20).stdout
-    assert "A new --out would take all 32" in " ".join(
-        invoke(*base, "--budget", 100).stdout.split()
+    assert "A new --out would take all 160" in " ".join(
+        invoke(*base, "--budget", 500).stdout.split()
     )
 
 

@@ -10,6 +10,13 @@ import databanzhaf as db
 from databanzhaf import designs
 from databanzhaf.testing import check_design
 
+
+def in_folds(first, second):
+    """Seven players: 0, 1 and 2 judge in one fold, 3 and 4 in the other, 5 and 6 in none."""
+    parts = designs.describe(first), designs.describe(second)
+    return designs.Folds(7, parts, (0, 0, 0, 1, 1, -1, -1), (0, 0, 0, 1, 1))
+
+
 LAW = tuple(db.Shapley().weights(7))
 DESIGNS = [
     designs.Coin(7, 3),
@@ -29,6 +36,9 @@ DESIGNS = [
     designs.Permutation(7, 3, 0.1),
     designs.GroupTesting(7, 3),
     designs.GroupTesting(1, 3),
+    in_folds(designs.Exhaustive(4), designs.Exhaustive(5)),
+    in_folds(designs.Permutation(4, 0), designs.Permutation(5, 1)),
+    in_folds(designs.Coin(4, 0), designs.Coin(5, 1)),
 ]
 each_design = pytest.mark.parametrize("design", DESIGNS, ids=repr)
 

@@ -12,6 +12,12 @@ from databanzhaf.testing import check_game
 from tests.closed_forms import noisy_additive
 
 
+def across(**how):
+    """Six rows that judge each other."""
+    X = np.random.default_rng(1).normal(size=(6, 3))
+    return db.Dataset(X, [0, 1, 0, 1, 1, 0], **how)
+
+
 def data(rng=np.random.default_rng(0)):  # noqa: B008
     X = rng.normal(size=(30, 3))
     return db.Dataset(X[:6], [0, 1, 0, 1, 1, 0], X[6:], (X[6:, 0] > 0).astype(int))
@@ -28,6 +34,11 @@ GAMES = [
     db.games.Forest(data(), trees=3),
     db.games.Boosting(data(), trees=3, min_samples_leaf=1),
     db.games.Forest(data(), trees=3, splits="best", metric="accuracy"),
+    db.games.Learner(LogisticRegression(), across()),
+    db.games.Network(across(), hidden=(4,), epochs=2, device="cpu"),
+    db.games.Network(across(), loss="squared", epochs=2, metric="mse", device="cpu"),
+    db.games.Forest(across(), trees=3, metric="balanced_probability"),
+    db.games.Boosting(across(), trees=3, min_samples_leaf=1, metric="log_loss"),
 ]
 each_game = pytest.mark.parametrize("game", GAMES, ids=repr)
 EVERY = db.designs.Exhaustive(6).coalitions(np.arange(64))

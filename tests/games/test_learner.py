@@ -305,7 +305,8 @@ def test_rescoring_needs_the_same_game_and_kept_outcomes(tmp_path):
         db.estimate(tmp_path / "kept.db", game=Learner(LogisticRegression(C=2.0), data, "accuracy"))
     with pytest.raises(db.LedgerMismatch, match="keeps outcomes"):
         db.Ledger(tmp_path / "kept.db", keep="utilities")
-    db.value(Learner(LogisticRegression(), data), budget=20, ledger=tmp_path / "plain.db")
+    with db.Ledger(tmp_path / "plain.db", keep="utilities") as ledger:
+        db.value(Learner(LogisticRegression(), data), budget=20, ledger=ledger)
     with pytest.raises(db.LedgerMismatch, match="keeps utilities only"):
         db.estimate(tmp_path / "plain.db", game=Learner(LogisticRegression(), data, "accuracy"))
     with pytest.raises(db.InvalidInput, match="metric"):

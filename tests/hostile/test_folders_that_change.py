@@ -119,7 +119,8 @@ def test_another_command_in_a_folder_reads_what_it_changed():
 def test_the_shell_speaks_of_options():
     assert "--budget must pay for" in refused(*VALUE, "--notion", "shapley", "--budget", 10)
     assert "Try --seed 0" in refused(*VALUE, "--seed", -1)
-    said = done(*VALUE, "--budget", 400, "--until", "stable:0.01").stdout
+    held = ("--validation-fraction", 0.3)
+    said = done(*VALUE, *held, "--budget", 400, "--until", "stable:0.01").stdout
     assert "--until stable:0.01 stopped the run after" in " ".join(said.split())
 
 
@@ -151,12 +152,15 @@ def test_a_model_that_learns_nothing_is_named():
     assert notes.no_better_than_guessing({"all": 0.6, "none": 0.5}, "rows") == []
     assert notes.no_better_than_guessing(None, "rows") == []
     (said,) = notes.no_better_than_guessing({"all": -0.288, "none": -0.0}, "rows")
-    assert "learns nothing from this table" in said
+    assert "not better than guessing" in said
+    (said,) = notes.no_better_than_guessing({"all": 0.52, "none": 0.5, "error": 0.03}, "rows")
+    assert "standard error of 0.030" in said
     frame = table().assign(y=np.random.default_rng(3).permutation(60) % 2)
     frame.to_csv("t.csv", index=False)
     answer = json.loads(done(*VALUE, "--budget", 60, "--json").stdout)
-    learned = answer["scores"]["all"] > answer["scores"]["none"]
-    assert any("learns nothing" in note for note in answer["notes"]) != learned
+    assert answer["scores"]["all"] - answer["scores"]["none"] < 2 * answer["scores"]["error"]
+    assert any("not better than guessing" in note for note in answer["notes"])
+    assert answer["suspects"] == []
 
 
 # --- designs from outside ---

@@ -47,7 +47,7 @@ def read(path):
     with db.Ledger(path) as ledger:
         estimate, outcomes = (
             db.estimate(ledger),
-            ledger.utilities(lambda outcome: float(zlib.crc32(outcome))),
+            ledger.utilities(lambda outcomes: [float(zlib.crc32(each)) for each in outcomes]),
         )
         return (*estimate.values, *estimate.std_errors, *outcomes[:, 0], ledger.seconds())
 
@@ -139,6 +139,8 @@ def test_damaged_outcomes_are_named(tmp_path, whole, damage):
         connection.execute(damage)
     with pytest.raises(db.LedgerFailed, match="damaged"):
         db.estimate(path, game=learner("accuracy"))
+    with pytest.raises(db.LedgerFailed, match="damaged"):  # intervals are made of outcomes
+        db.estimate(path, game=learner())
     assert np.array_equal(db.estimate(path).values, db.estimate(whole[0]).values)
 
 

@@ -148,8 +148,7 @@ def test_alerts_say_what_matters_first():
     assert alert.startswith("12 of 100 rows are suspect")
     assert describe(found, np.arange(1), SURE, "rows")[0].startswith("1 of 100 rows is suspect")
     assert describe(found, np.arange(0), SURE, "groups") == [
-        "No group is suspect: none has a value below zero beyond chance, judged by these "
-        "validation rows."
+        "No group is suspect: none has a value below zero beyond chance."
     ]
     unsure = describe(found, np.arange(3), Trust(0.4, 0.8, None), "rows")
     assert "not stable yet" in unsure[1]

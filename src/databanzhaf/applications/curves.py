@@ -10,6 +10,7 @@ import numpy as np
 
 from databanzhaf import chance
 from databanzhaf.applications.checks import check_estimate
+from databanzhaf.crossed import fixed_jury
 from databanzhaf.errors import InvalidInput, check_count, short
 from databanzhaf.estimate import Estimate
 from databanzhaf.evaluators import Local, play
@@ -217,6 +218,7 @@ def _curve(
             got=f"{type(game).__name__}",
             remedy="Pass a databanzhaf.games object.",
         )
+    game = fixed_jury(game)
     if game.n_players != n:
         raise InvalidInput(
             "`game` and `estimate` must have the same players",

@@ -15,12 +15,12 @@ Target = Annotated[str, typer.Option(help="Column to predict (y in an .npz).", s
 Validation = Annotated[
     Path | None,
     typer.Option(
-        help="Table of validation rows; without it a part of the training table is held out."
+        help="Table of validation rows; without it rows are judged by models that did not see them."
     ),
 ]
 Fraction = Annotated[
-    float,
-    typer.Option(help="Share of each class held out for validation, without --validation."),
+    float | None,
+    typer.Option(help="Share of each class held out for validation; those rows get no value."),
 ]
 Model = Annotated[
     str,
@@ -30,7 +30,8 @@ Task = Annotated[str, typer.Option(help="auto, classification or regression.")]
 Metric = Annotated[
     str | None,
     typer.Option(
-        help="probability, accuracy, f1, log_loss, auc, r2, mse, mae or a scikit-learn scorer."
+        help="probability, balanced_probability, accuracy, f1, log_loss, auc, r2, mse, mae or a "
+        "scikit-learn scorer."
     ),
 ]
 Groups = Annotated[
@@ -89,7 +90,7 @@ Jobs = Annotated[
 ]
 Device = Annotated[str, typer.Option(help="auto, cpu or cuda.")]
 Seed = Annotated[
-    int, typer.Option(help="Determines the rows held out, every coalition and every training.")
+    int, typer.Option(help="Determines every coalition, every training and any rows held out.")
 ]
 Encoding = Annotated[str, typer.Option(help="Encoding of text files.")]
 Decimal = Annotated[str, typer.Option(help="Decimal mark of a text file's numbers.")]

@@ -32,13 +32,15 @@ class Screen:
 def introduce(screen: Screen, job: Job) -> None:
     kind = "classification" if job.classifies else "regression"
     screen.print(
-        f"{job.dataset.n_players:,} {job.who} to value, {len(job.dataset.y_val):,} validation "
-        f"rows; {kind} of `{job.settings.target}` by {job.settings.model}, scored by {job.metric}."
+        f"{job.dataset.n_players:,} {job.who} to value, judged by {job.judges}; {kind} of "
+        f"`{job.settings.target}` by {job.settings.model}, scored by {job.metric}."
     )
     if job.metric == "probability":
         screen.print("A model's score is the mean probability that it gives to the true class.")
-    if job.settings.validation is None:
-        counted = " Rows count from 0." if job.who == "rows" else ""
+    counted = " Rows count from 0." if job.who == "rows" else ""
+    if job.across:
+        screen.print(f"Every model is judged by rows that it has not seen.{counted}")
+    elif job.settings.validation is None:
         screen.print(
             "The validation rows are held out of the table and get no value; another --seed holds "
             f"out other rows.{counted}"
@@ -58,10 +60,12 @@ def summary(result: Result, folder: Path) -> dict[str, Any]:
         "players": job.dataset.n_players,
         "evaluations": estimate.n_evaluations,
         "stability": result.trust.stability,
+        "stability_of_juries": result.trust.stability_of_juries,
         "noise_share": result.trust.noise_share,
         "explained": None if estimate.fit is None else _finite(estimate.fit.explained),
         "scores": result.record.scores,
-        "validation_rows": len(job.dataset.y_val),
+        "judged": "in folds" if job.in_folds else "across" if job.across else "validation rows",
+        "judging_rows": len(job.dataset.y_val),
         "suspects": table.loc[table["flag"] == "suspect", name].tolist(),
         "lowest": table.head(10).drop(columns="flag").to_dict(orient="records"),
         "values": str(folder / "values.csv"),
@@ -78,9 +82,9 @@ def tell(screen: Screen, result: Result) -> None:
     """The lowest values, what to think of them, and who is flagged."""
     _show_lowest(screen, result)
     if (scores := result.record.scores) is not None:
+        which = "the other rows" if result.job.across else f"all {result.job.who}"
         screen.print(
-            f"A model trained on all {result.job.who} scores {scores['all']:.3f}, one that saw "
-            f"none {scores['none']:.3f}."
+            f"A model trained on {which} scores {scores['all']:.3f}, a guess {scores['none']:.3f}."
         )
     for sentence in (*_doubts(result), _verdict(result)):
         screen.print(sentence)
@@ -105,11 +109,13 @@ def _show_lowest(screen: Screen, result: Result) -> None:
 
 def _doubts(result: Result) -> list[str]:
     """Why not to rely on the values yet."""
-    from databanzhaf.pipeline.notes import no_better_than_guessing
+    from databanzhaf.pipeline.notes import no_better_than_guessing, one_class
     from databanzhaf.report.content import unsteady
 
     estimate = result.estimate
     doubts = no_better_than_guessing(result.record.scores, result.job.who)
+    if result.job.classifies and result.job.who == "rows":
+        doubts += one_class(result.job.labels, result.suspects, result.job.metric)
     if np.isinf(estimate.std_errors).any():
         doubts.append(
             "Infinite interval: too few evaluations say anything about this "
@@ -160,10 +166,10 @@ def _verdict(result: Result) -> str:
     verb, them = ("is", "it") if len(suspects) == 1 else ("are", "them")
     rule = f"flagged by {flag}"
     if flag.beyond_chance:
-        rule = (
-            "below zero beyond chance, judged by these validation rows: models trained with "
-            f"{them} tend to score worse"
-        )
+        counted = ", judged by these validation rows"
+        if result.estimate.population is not None:
+            counted = ", also if other rows had judged"
+        rule = f"below zero beyond chance{counted}: models trained with {them} tend to score worse"
     count = f"{len(suspects):,} of {n:,} {who}"
     return f"{count} {verb} {rule}. Begin with the lowest. {REASONS[who]}"
 

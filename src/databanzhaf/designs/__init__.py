@@ -4,6 +4,7 @@ from databanzhaf.designs.anchored import Anchored
 from databanzhaf.designs.coin import Coin
 from databanzhaf.designs.complementary import Complementary
 from databanzhaf.designs.exhaustive import Exhaustive
+from databanzhaf.designs.folds import Folds
 from databanzhaf.designs.group_testing import GroupTesting
 from databanzhaf.designs.leave_one_out import LeaveOneOut
 from databanzhaf.designs.paired import Paired
@@ -15,6 +16,7 @@ __all__ = [
     "Coin",
     "Complementary",
     "Exhaustive",
+    "Folds",
     "GroupTesting",
     "LeaveOneOut",
     "Paired",

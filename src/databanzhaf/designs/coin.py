@@ -34,6 +34,11 @@ class Coin:
                 remedy="A fair coin is p=0.5.",
             )
 
+    @property
+    def outside(self) -> float:
+        """The probability that a player is out, whoever else is in."""
+        return 1 - self.p
+
     def coalitions(self, indices: IntArray) -> BoolArray:
         keys = chance.keys(self.seed, chance.DESIGN, indices)
         if self.p == 0.5:

@@ -28,6 +28,11 @@ class Complementary:
         check_count("n_players", self.n_players)
         chance.check_seed(self.seed)
 
+    @property
+    def outside(self) -> float:
+        """The probability that a player is out, whoever else is in."""
+        return 0.5
+
     def coalitions(self, indices: IntArray) -> BoolArray:
         index = np.asarray(indices, dtype=np.int64)
         keys = chance.keys(self.seed, chance.DESIGN, index // 2)

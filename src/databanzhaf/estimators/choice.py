@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from databanzhaf import designs
 from databanzhaf.errors import DesignMismatch, InvalidInput, short
+from databanzhaf.estimators.folds import InFolds
 from databanzhaf.evaluations import Evaluations
-from databanzhaf.protocols import Estimator, Notion
+from databanzhaf.protocols import Design, Estimator, Notion
+from databanzhaf.verdicts import Seating
 
 
 def _all() -> dict[str, Estimator]:
@@ -58,10 +60,14 @@ def natural(estimator: str | Estimator, evaluations: Evaluations, notion: Notion
     """The estimator of evaluations that are there; "auto" takes the one that suits them best of
     those that read their design.
     """
-    design = evaluations.design
-    asked = by_name(estimator)
-    if asked is not None:
-        return asked
+    asked, design = by_name(estimator), evaluations.design
+    if isinstance(design, designs.Folds):
+        return InFolds(asked or _reader(design.designs[0], notion, len(evaluations)))
+    return asked or _reader(design, notion, len(evaluations))
+
+
+def _reader(design: Design, notion: Notion, count: int) -> Estimator:
+    """The estimator that suits so many evaluations of a design best."""
     readers = [each for each in _all().values() if isinstance(design, each.reads)]
     if not readers:
         raise DesignMismatch(
@@ -69,18 +75,33 @@ def natural(estimator: str | Estimator, evaluations: Evaluations, notion: Notion
         )
     # One that does not give the notion says in its own words why.
     giving = [each for each in readers if each.gives(notion)] or readers
-    return max(giving, key=lambda each: each.suits(notion, design.n_players, len(evaluations)))
+    return max(giving, key=lambda each: each.suits(notion, design.n_players, count))
 
 
 def begun_with(
-    description: dict[str, object], notion: Notion, n_players: int, seed: int
+    description: dict[str, object],
+    notion: Notion,
+    n_players: int,
+    seed: int,
+    seating: Seating | None = None,
 ) -> Estimator | None:
     """The estimator that "auto" took when a run of this design began, with another budget or
     condition; None if there is none.
     """
     few = n_players <= designs.exhaustive.LIMIT
     for budget in (0, 2**n_players) if few else (0,):
-        candidate = for_run("auto", notion, n_players, budget)
+        found = for_run("auto", notion, n_players, budget)
+        candidate = in_folds(found, notion, n_players, seating)
         if designs.describe(candidate.design(notion, n_players, seed)) == description:
             return candidate
     return None
+
+
+def in_folds(
+    estimator: Estimator, notion: Notion, n_players: int, seating: Seating | None
+) -> Estimator:
+    """The estimator, with the jury in folds where the rows that it leaves outside cannot judge."""
+    if seating is None or isinstance(estimator, InFolds):
+        return estimator
+    across = hasattr(estimator.design(notion, n_players, 0), "outside")
+    return estimator if across and not seating.within else InFolds(estimator, seating)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -107,9 +107,10 @@ class Regression:
 
     def __call__(self, evaluations: Evaluations, notion: Notion) -> Estimate:
         samples = self._samples(evaluations, notion)
+        paired = isinstance(evaluations.design, Complementary)
         n, m = samples.n_players, len(samples)
         if m < FEWEST:
-            unit = "pairs of coalitions" if samples is not evaluations else "coalitions"
+            unit = "pairs of coalitions" if paired else "coalitions"
             raise DesignMismatch(
                 f"`{self.name}` needs at least {FEWEST} {unit}",
                 got=str(m),
@@ -142,12 +143,12 @@ class Regression:
             values[1:],
             evaluations.n_evaluations,
             notion,
-            Regression(paired=samples is not evaluations),
+            Regression(paired=paired),
             evaluations.players,
             Fit(
                 fit.explained,
                 _noise(samples),
-                "utilities" if samples is evaluations else "differences of complements",
+                "differences of complements" if paired else "utilities",
             ),
         )
 
@@ -163,7 +164,9 @@ class Regression:
                     remedy='Use estimator="regression", or make a new run.',
                 )
             check_coin(evaluations, notion, self.name)
-            return evaluations
+            return (
+                evaluations if evaluations.verdicts is None else replace(evaluations, verdicts=None)
+            )
         Regression(paired=True).design(notion, evaluations.n_players, 0)  # refuses other notions
         index, utilities = evaluations.indices, evaluations.utilities
         first = np.flatnonzero((index[:-1] % 2 == 0) & (index[1:] == index[:-1] + 1))

@@ -28,7 +28,7 @@ def value(
     path = setting.ledger(*parts)
     if setting.progress:
         print(" ".join(str(part) for part in parts), file=sys.stderr)
-    with db.Ledger(path) as ledger:
+    with db.Ledger(path, keep="utilities") as ledger:
         _settle(path, ledger, now=hardware(setting))
         try:
             return db.value(

@@ -94,6 +94,7 @@ class Boosting(TreeGame):
             "data": self.dataset.fingerprint(),
             **{f"boosting.{name}": str(value) for name, value in asdict(self.boosted).items()},
             "boosting.loss": self.loss,
+            **self._judged(),
             "metric": self.metric,
         }
 

@@ -165,6 +165,11 @@ class DescentGame(TrainedGame):
                 got=short(self.metric),
                 remedy='Use "accuracy" or "probability".',
             )
+        if self._across and metric_at == "best_epoch":
+            raise InvalidInput(
+                'metric_at="best_epoch" needs validation rows to choose an epoch by',
+                remedy="Pass Dataset(X, y, X_val, y_val).",
+            )
         return Recipe(
             sizes=(*inner_sizes, len(self.classes) if self.classifies else 1),
             activation=activation,

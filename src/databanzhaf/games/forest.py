@@ -107,6 +107,7 @@ class Forest(TreeGame):
             "data": self.dataset.fingerprint(),
             **{f"forest.{name}": str(value) for name, value in asdict(self.trees).items()},
             "forest.loss": self.loss,
+            **self._judged(),
             "metric": self.metric,
         }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,13 +14,14 @@ from databanzhaf.data import Dataset
 from databanzhaf.errors import InvalidInput, short
 from databanzhaf.fingerprint import captured, describe
 from databanzhaf.games.generators import seeded_generators
+from databanzhaf.games.judging import Judged
 from databanzhaf.protocols import BoolArray, FloatArray, KeyArray, Labels
 
 if TYPE_CHECKING:
     from databanzhaf.games.predictions import Answers
 
 
-class Learner:
+class Learner(Judged):
     """U(S) is the validation score of `estimator` trained on the rows of S.
 
     Parameters
@@ -30,9 +31,10 @@ class Learner:
         key; a number that you chose stays, and then the trainings carry no noise from it.
     dataset : Dataset
     metric : str or callable, optional
-        "probability" (mean predicted probability of the true class, in [0, 1]), a scikit-learn
-        scorer's name, or a scorer: ``scorer(model, X_val, y_val) -> float``, where `model` answers
-        for the validation rows only. By default "probability" for a classifier and "r2" for a
+        "probability" (mean predicted probability of the true class, in [0, 1]),
+        "balanced_probability" (each class counts the same), a scikit-learn scorer's name, or a
+        scorer: ``scorer(model, X_val, y_val) -> float``, where `model` answers for the validation
+        rows only. By default "probability" for a classifier and "r2" for a
         regressor.
     stochastic : bool, optional
         Whether a second training of one coalition may differ; by default, whether some
@@ -43,7 +45,9 @@ class Learner:
     regressor); a coalition of one class predicts that class.
     """
 
+    classifies: bool
     call_size = 1
+    _bytes_of_a_number = 8
 
     def __init__(
         self,
@@ -60,7 +64,7 @@ class Learner:
             raise InvalidInput(
                 "`dataset` must be a databanzhaf.Dataset",
                 got=f"{type(dataset).__name__}",
-                remedy="Pass Dataset(X, y, X_val, y_val).",
+                remedy="Pass Dataset(X, y).",
             )
         usable = (
             hasattr(estimator, "fit")
@@ -79,18 +83,19 @@ class Learner:
         self.dataset = dataset
         self.classifies = bool(is_classifier(estimator))
         self.metric = metric if metric is not None else "probability" if self.classifies else "r2"
-        if self.metric == "probability":
+        if self.metric in ("probability", "balanced_probability"):
             if not self.classifies:
                 raise InvalidInput(
-                    f'"probability" is for classifiers; {_name(estimator)} is a regressor',
+                    f'"{self.metric}" is for classifiers; {_name(estimator)} is a regressor',
                     remedy='Use metric="r2".',
                 )
             if not hasattr(estimator, "predict_proba"):
                 raise InvalidInput(
-                    f'"probability" needs `predict_proba`, which {_name(estimator)} lacks',
+                    f'"{self.metric}" needs `predict_proba`, which {_name(estimator)} lacks',
                     remedy='Use metric="accuracy".',
                 )
-            self._scorer: Callable[..., Any] = _probability
+            balanced = self.metric == "balanced_probability"
+            self._scorer: Callable[..., Any] = self._balanced if balanced else _probability
         elif isinstance(self.metric, str):
             if self.metric not in get_scorer_names():
                 raise InvalidInput(
@@ -143,6 +148,7 @@ class Learner:
                 got=f"{dataset.y.dtype}",
                 remedy="Use a classifier, or convert `y`.",
             )
+        self._check_jury()
 
     @property
     def n_players(self) -> int:
@@ -243,15 +249,19 @@ class Learner:
         return model.fit(X, y)
 
     def utility(self, coalitions: BoolArray, keys: KeyArray) -> FloatArray:
+        if self._across:
+            kept = self.outcomes(coalitions, keys)
+            return np.array([self.score(outcome) for outcome in kept], dtype=np.float64)
         return np.array(
             [self._play(*pair, self._score) for pair in zip(coalitions, keys, strict=True)],
             dtype=np.float64,
         )
 
     def outcomes(self, coalitions: BoolArray, keys: KeyArray) -> list[bytes]:
+        judging = self.dataset.judging(coalitions)
         return [
-            self._play(*pair, lambda answers: answers.pack())
-            for pair in zip(coalitions, keys, strict=True)
+            self._play(coalition, key, partial(self._packed, judging=own))
+            for coalition, key, own in zip(coalitions, keys, judging, strict=True)
         ]
 
     def _play(self, coalition: BoolArray, key: np.uint64, read: Callable[[Answers], Any]) -> Any:
@@ -264,6 +274,8 @@ class Learner:
     def score(self, outcome: bytes) -> float:
         from databanzhaf.games.predictions import unpack
 
+        if self._across:
+            return self._mean_verdict(outcome)
         return self._score(unpack(outcome, self.classes))
 
     def _score(self, answers: Answers) -> float:
@@ -281,6 +293,12 @@ class Learner:
             )
         return float(score.item())
 
+    def _balanced(self, model: Any, X_val: Any, y_val: Any) -> float:
+        """Mean predicted probability of the true class, each class counted the same."""
+        assert self._row_metric is not None
+        own, _ = self._said(model)
+        return float(self._row_metric.weights(y_val) @ own)
+
     def fingerprint(self) -> dict[str, str]:
         metric = self.metric if isinstance(self.metric, str) else describe(self.metric)
         # Nested estimators' parameters stand in the list themselves, so that an estimator is its
@@ -295,6 +313,7 @@ class Learner:
             "data": self.dataset.fingerprint(),
             "estimator": kind,
             **flat,
+            **self._judged(),
             "metric": metric,
         }
 

@@ -189,6 +189,7 @@ class Module(DescentGame):
             "module.loss": describe(self.loss),
             "sample_weight": "none" if self.sample_weight is None else describe(self.rows.weights),
             "epoch": self._chosen_epoch(),
+            **self._judged(),
             "metric": self.metric,
         }
 

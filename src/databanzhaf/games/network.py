@@ -211,6 +211,7 @@ class Network(DescentGame):
             **recipe,
             "sample_weight": weights,
             "epoch": self._chosen_epoch(),
+            **self._judged(),
             "metric": self.metric,
         }
 

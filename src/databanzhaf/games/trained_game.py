@@ -12,6 +12,7 @@ import numpy as np
 
 from databanzhaf.data import Dataset
 from databanzhaf.errors import InvalidInput, short
+from databanzhaf.games.judging import Judged
 from databanzhaf.kernels.recipe import (
     CLASSIFICATION_METRICS,
     LOG_FLOOR,
@@ -21,12 +22,11 @@ from databanzhaf.kernels.recipe import (
 from databanzhaf.protocols import BoolArray, FloatArray, Int32Array, KeyArray, Labels
 
 
-class TrainedGame:
+class TrainedGame(Judged):
     """A game whose utility is the validation score of a model that a kernel trains on the
     coalition's rows.
     """
 
-    dataset: Dataset
     metric: str
     loss: Any
 
@@ -138,18 +138,24 @@ class TrainedGame:
         return np.asarray(answers[..., np.arange(len(y)), y], dtype=np.float64)
 
     def utility(self, coalitions: BoolArray, keys: KeyArray) -> FloatArray:
-        if self._scores_in_kernel:
+        if self._scores_in_kernel and not self._across:
             return self.train(coalitions, keys).scores
         return np.array([self.score(outcome) for outcome in self.outcomes(coalitions, keys)])
 
     def outcomes(self, coalitions: BoolArray, keys: KeyArray) -> list[bytes]:
         predicted = self.train(coalitions, keys, predictions=True).predictions
         assert predicted is not None
-        return [self._answers(each).pack() for each in predicted]
+        judging = self.dataset.judging(coalitions)
+        return [
+            self._packed(self._answers(each), own)
+            for each, own in zip(predicted, judging, strict=True)
+        ]
 
     def score(self, outcome: bytes) -> float:
         from databanzhaf.games.predictions import unpack
 
+        if self._across or self.metric == "balanced_probability":
+            return self._mean_verdict(outcome)
         answers = unpack(outcome, self.classes)
         predicted = (
             answers.predict_proba(None)
@@ -201,7 +207,7 @@ class TrainedGame:
             raise InvalidInput(
                 "`dataset` must be a databanzhaf.Dataset",
                 got=f"{type(self.dataset).__name__}",
-                remedy="Pass Dataset(X, y, X_val, y_val).",
+                remedy="Pass Dataset(X, y).",
             )
 
     def _choose_metric(self, metric: str | None) -> None:
@@ -209,6 +215,7 @@ class TrainedGame:
         self.metric = metric or ("probability" if self.classifies else "r2")
         self._check_metric()
         self._check_labels()
+        self._check_jury()
 
     @property
     def _scores_in_kernel(self) -> bool:
@@ -222,7 +229,7 @@ class TrainedGame:
             if self.classifies
             else (REGRESSION_METRICS, CLASSIFICATION_METRICS)
         )
-        if self.metric in own:
+        if self.metric in own or (self.classifies and self.metric == "balanced_probability"):
             return
         if self.metric in other or self.metric not in get_scorer_names():
             kind = "classification" if self.classifies else "regression"

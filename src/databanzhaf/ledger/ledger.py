@@ -63,8 +63,9 @@ class Ledger:
     path : str or Path, optional
         The file; without it the ledger lives in memory.
     keep : "utilities" or "outcomes", optional
-        "outcomes" also keeps each model's predictions, so that another metric needs no training. By
-        default what the file keeps already; "utilities" for a new one.
+        "outcomes" also keeps each model's predictions, so that another metric needs no training and
+        intervals count the choice of the judging rows. By default what the file keeps already; a
+        new one keeps outcomes if the game has small ones.
     """
 
     def __init__(self, path: str | Path | None = None, *, keep: str | None = None) -> None:
@@ -177,6 +178,11 @@ class Ledger:
         return str(self._asked_keep or stored or "utilities") if self.is_new else str(stored)
 
     @property
+    def asked_keep(self) -> str | None:
+        """What the caller asked it to keep; None if nothing."""
+        return self._asked_keep
+
+    @property
     def game(self) -> dict[str, str]:
         """The fingerprint of the game."""
         return self._described("game")
@@ -185,6 +191,11 @@ class Ledger:
     def design(self) -> dict[str, Any]:
         """The description of the design."""
         return self._described("design")
+
+    @property
+    def seed(self) -> int:
+        """The seed of the run."""
+        return int(self._fact("seed"))
 
     @property
     def stochastic(self) -> bool:
@@ -209,9 +220,10 @@ class Ledger:
         seed: int,
         stochastic: bool,
         players: Labels | None = None,
+        keep: str = "utilities",
     ) -> None:
         """Begin a run, or make sure that the run in this ledger is this one; `LedgerMismatch` shows
-        both sides.
+        both sides. `keep` is what a new ledger keeps if it was not asked for anything.
         """
         if self._storage.claim():
             self._check()
@@ -222,7 +234,7 @@ class Ledger:
                 **asked,
                 "stochastic": stochastic,
                 "players": names,
-                "keep": self.keep,
+                "keep": self._asked_keep or keep,
                 "version": __version__,
             }
             facts = {name: json.dumps(value) for name, value in known.items()}
@@ -294,10 +306,10 @@ class Ledger:
             if outcomes is not None:
                 self._rows.append_outcomes(indices, repeats, outcomes)
 
-    def utilities(self, score: Callable[[bytes], float] | None = None) -> FloatArray:
+    def utilities(self, score: Callable[[list[bytes]], FloatArray] | None = None) -> FloatArray:
         """All utilities, (largest index + 1, largest repeat + 1) with NaN for what is missing.
 
-        With `score` they are computed again from the outcomes kept.
+        With `score`, a function of a list of outcomes, they are computed again from those kept.
         """
         if self.is_new:
             return np.empty((0, 0))
@@ -316,6 +328,17 @@ class Ledger:
                 if np.isnan(out[indices, repeats]).any():
                     raise self._storage.damaged("some of its evaluations have no outcome")
         return out
+
+    def outcomes(self) -> list[tuple[IntArray, IntArray, list[bytes]]]:
+        """The outcomes kept, in chunks: indices, repeats, outcomes."""
+        if self.is_new or self.keep != "outcomes":
+            return []
+        with self._storage.transaction("DEFERRED") as connection:
+            chunks = self._rows.outcomes()
+            [(count,)] = connection.execute("SELECT count(*) FROM evaluations")
+        if sum(len(outcomes) for _, _, outcomes in chunks) != count:
+            raise self._storage.damaged("some of its evaluations have no outcome")
+        return chunks
 
     def count(self) -> int:
         """Evaluations so far."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -10,8 +10,9 @@ import numpy as np
 from databanzhaf import designs
 from databanzhaf.errors import InvalidInput, LedgerMismatch, check_path, short
 from databanzhaf.evaluations import Evaluations, complete_rows
+from databanzhaf.ledger.bench import seated
 from databanzhaf.ledger.ledger import Ledger
-from databanzhaf.protocols import Game, TwoStepGame
+from databanzhaf.protocols import FloatArray, Game, JudgedGame, TwoStepGame
 
 
 def read_evaluations(
@@ -49,7 +50,6 @@ def _read(ledger: Ledger, game: Game | None, shape: tuple[int, int] | None) -> E
             remedy="Pass it as ledger=... to databanzhaf.value first.",
         )
     utilities = ledger.utilities(None if game is None else _rescoring(ledger, game))
-    design = designs.restore(ledger.design)
     if shape is not None:
         first = utilities[: shape[0], : shape[1]]
         if first.shape != shape or np.isnan(first).any():
@@ -57,14 +57,19 @@ def _read(ledger: Ledger, game: Game | None, shape: tuple[int, int] | None) -> E
                 f"{shape[0]:,} coalitions with {shape[1]} repeats each are not all in {ledger!r}",
                 remedy="Repeat the command that wrote it.",
             )
-        return complete_rows(design, first, ledger.stochastic, ledger.players)
-    # If a run stopped among its repeats, read as many repeats as use the most evaluations.
-    complete = np.cumsum(np.isnan(utilities), axis=1) == 0
-    repeats = 1 + int(np.argmax(complete.sum(axis=0) * np.arange(1, utilities.shape[1] + 1)))
-    return complete_rows(design, utilities[:, :repeats], ledger.stochastic, ledger.players)
+        utilities = first
+    else:
+        # If a run stopped among its repeats, read as many repeats as use the most evaluations.
+        complete = np.cumsum(np.isnan(utilities), axis=1) == 0
+        repeats = 1 + int(np.argmax(complete.sum(axis=0) * np.arange(1, utilities.shape[1] + 1)))
+        utilities = utilities[:, :repeats]
+    bench = seated(game, ledger, *utilities.shape)
+    seats = () if bench is None else (bench.jury, bench.scores)
+    design = designs.restore(ledger.design)
+    return complete_rows(design, utilities, ledger.stochastic, ledger.players, *seats)
 
 
-def _rescoring(ledger: Ledger, game: Game) -> Callable[[bytes], float] | None:
+def _rescoring(ledger: Ledger, game: Game) -> Callable[[Sequence[bytes]], FloatArray] | None:
     """How the game scores the outcomes that the ledger kept; None if the ledger's own utilities are
     those.
     """
@@ -84,13 +89,17 @@ def _rescoring(ledger: Ledger, game: Game) -> Callable[[bytes], float] | None:
         )
     two_step = game
 
-    def score(outcome: bytes) -> float:
-        utility = two_step.score(outcome)
-        if not np.isfinite(utility):
+    def score(outcomes: Sequence[bytes]) -> FloatArray:
+        if isinstance(two_step, JudgedGame):
+            utilities = two_step.scores(outcomes)
+        else:
+            utilities = np.array([two_step.score(outcome) for outcome in outcomes])
+        bad = utilities[~np.isfinite(utilities)]
+        if bad.size:
             raise InvalidInput(
-                f"the metric {asked.get('metric')} is {utility} for an outcome in the ledger",
+                f"the metric {asked.get('metric')} is {bad[0]} for an outcome in the ledger",
                 remedy="Choose another metric.",
             )
-        return utility
+        return utilities
 
     return score

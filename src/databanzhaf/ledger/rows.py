@@ -85,22 +85,28 @@ class Rows:
         )
         return indices, repeats, utilities, seconds
 
-    def score_outcomes(self, score: Callable[[bytes], float], out: FloatArray) -> None:
+    def score_outcomes(self, score: Callable[[list[bytes]], FloatArray], out: FloatArray) -> None:
         """The score of each outcome at its place in `out`; nothing is scored unless all
         are whole.
         """
-        chunks = list(self._read("outcomes", "outcome", (bytes,), checksums.of_outcomes))
-        for indices, repeats, outcomes in chunks:
+        for indices, repeats, outcomes in self.outcomes():
             if indices.max() >= len(out) or repeats.max() >= out.shape[1]:
                 raise self._storage.damaged("it has outcomes of evaluations that it does not hold")
-            for index, repeat, outcome in zip(indices, repeats, outcomes, strict=True):
-                out[index, repeat] = self._scored(score, outcome)
+            for low in range(0, len(outcomes), 256):
+                part = slice(low, low + 256)
+                out[indices[part], repeats[part]] = self._scored(score, outcomes[part])
 
-    def _scored(self, score: Callable[[bytes], float], outcome: bytes) -> float:
+    def outcomes(self) -> list[tuple[IntArray, IntArray, list[bytes]]]:
+        """All outcomes in chunks: indices, repeats, outcomes; none unless all are whole."""
+        return list(self._read("outcomes", "outcome", (bytes,), checksums.of_outcomes))
+
+    def _scored(
+        self, score: Callable[[list[bytes]], FloatArray], outcomes: list[bytes]
+    ) -> FloatArray:
         if self._run is not None:
-            return score(outcome)
+            return score(outcomes)
         try:
-            return score(outcome)
+            return score(outcomes)
         except (ValueError, EOFError, OSError, SyntaxError) as error:
             if isinstance(error, DatabanzhafError):
                 raise

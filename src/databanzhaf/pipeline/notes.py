@@ -58,14 +58,53 @@ def classes(name: str, labels: Any, *, asked: bool) -> list[str]:
     return notes
 
 
+def learns_nothing(scores: dict[str, float] | None) -> bool:
+    """Whether a model of all rows scores no better than a guess, by two standard errors."""
+    return scores is not None and scores["all"] - scores["none"] <= 2 * scores.get("error", 0.0)
+
+
 def no_better_than_guessing(scores: dict[str, float] | None, who: str) -> list[str]:
-    """A model of all rows that scores no better than one of none."""
-    if scores is None or scores["all"] > scores["none"]:
+    """A model of all rows that scores no better than a guess."""
+    if scores is None or not learns_nothing(scores):
+        return []
+    error = scores.get("error")
+    spread = "" if error is None else f" (the difference has a standard error of {error:.3f})"
+    return [
+        f"The model is not better than guessing: it scores {scores['all']:.3f}, a guess "
+        f"{scores['none']:.3f}{spread}. These values say little about "
+        f"the {who}, and none are flagged as below zero. Try another --model, or check the target."
+    ]
+
+
+def one_class(labels: Any, suspects: IntArray | None, metric: str) -> list[str]:
+    """Suspects that are nearly all of one class, though the rows are not."""
+    if suspects is None or len(suspects) < 5 or metric.startswith("balanced"):
+        return []
+    names, which = np.unique(np.asarray(labels), return_inverse=True)
+    share = np.bincount(which, minlength=len(names)) / len(which)
+    among = np.bincount(which[suspects], minlength=len(names)) / len(suspects)
+    most = int(among.argmax())
+    if among[most] < 0.8 or share[most] > 0.5:
         return []
     return [
-        f"The model learns nothing from this table: with all {who} it scores {scores['all']:.3f} "
-        f"on the validation rows, without any {scores['none']:.3f}. These values say little about "
-        f"the {who}. Try another --model, or check the target."
+        f"{among[most]:.0%} of the suspects are `{names[most]}`, which is {share[most]:.0%} of all "
+        "rows. Rows of a rare class lower a mean over all rows even when they are right. With "
+        "--metric balanced_probability every class counts the same."
+    ]
+
+
+def copies(dataset: Dataset) -> list[str]:
+    """Rows that judge their own copies."""
+    if dataset.judges is None:
+        return []
+    digests = _digests(dataset.X, dataset.y)
+    again = len(digests) - len(np.unique(digests))
+    if again < 0.05 * len(digests):
+        return []
+    return [
+        f"{again:,} of {len(digests):,} rows are copies of another row, label included. A copy "
+        "judges models that have seen its twin, so scores look better than they are. Remove the "
+        "copies, or value them as a group with --groups."
     ]
 
 
@@ -83,18 +122,21 @@ def unvalued(name: str | None, groups: Any, rows: IntArray) -> list[str]:
 
 def shared(dataset: Dataset) -> list[str]:
     """Validation rows that are training rows too."""
-    import pandas as pd
-
-    def digests(X: Any, y: Any) -> Any:
-        return pd.util.hash_pandas_object(pd.DataFrame(X).assign(target=y), index=False).to_numpy()
-
-    both = np.isin(digests(dataset.X_val, dataset.y_val), digests(dataset.X, dataset.y))
+    if dataset.judges is not None:
+        return []
+    both = np.isin(_digests(dataset.X_val, dataset.y_val), _digests(dataset.X, dataset.y))
     if both.mean() < 0.05:
         return []
     return [
         f"{int(both.sum()):,} of {len(both):,} validation rows equal a training row in all "
         "columns, so that row is judged by itself. Remove the copies, or use other validation rows."
     ]
+
+
+def _digests(X: Any, y: Any) -> Any:
+    import pandas as pd
+
+    return pd.util.hash_pandas_object(pd.DataFrame(X).assign(target=y), index=False).to_numpy()
 
 
 def formulas(names: Iterable[Any] | None) -> list[str]:

@@ -96,7 +96,9 @@ def make_plan(
         check_between("std_error", std_error, 0, np.inf, "Try 0.005.")
     check_between("stability", stability, 0, 1, "Try 0.9.")
     notion, n = job.settings.notion, job.dataset.n_players
-    design = design_of(notion, n, job.settings.budget, job.settings.seed, job.settings.estimator)
+    design = design_of(
+        job.game, notion, job.settings.budget, job.settings.seed, job.settings.estimator
+    )
     everyone = np.ones((1, n), dtype=np.bool_)
     job.game.utility(everyone, np.zeros(1, np.uint64))  # compiles, imports
     if design.size is None:
@@ -222,9 +224,7 @@ def _on_disk(job: Job, budget: int) -> Iterator[tuple[Path, Callable[[], int]]]:
     bytes it has grown.
     """
     settings = job.settings
-    design = design_of(
-        settings.notion, job.dataset.n_players, budget, settings.seed, settings.estimator
-    )
+    design = design_of(job.game, settings.notion, budget, settings.seed, settings.estimator)
     with TemporaryDirectory() as folder:
         path = Path(folder) / "run.db"
         with open_ledger(path, job) as ledger:

@@ -45,6 +45,27 @@ class Job:
         return self.game.fingerprint().get("metric", "unknown")
 
     @property
+    def across(self) -> bool:
+        """Whether the rows judge each other."""
+        return self.dataset.judges is not None
+
+    @property
+    def in_folds(self) -> bool:
+        """Whether they do so in folds, since the run's coalitions leave nobody outside."""
+        settings = self.settings
+        how = (settings.notion, settings.budget, settings.seed, settings.estimator)
+        return self.across and hasattr(design_of(self.game, *how), "judge_folds")
+
+    @property
+    def judges(self) -> str:
+        """Who judges, for the end of a sentence."""
+        if not self.across:
+            return f"{len(self.dataset.y_val):,} validation rows"
+        few = len(self.dataset.y_val) < self.dataset.n_rows
+        rows = f"{len(self.dataset.y_val):,} of the rows" if few else "the rows themselves"
+        return f"{rows}, in five folds" if self.in_folds else rows
+
+    @property
     def who(self) -> str:
         """What the players are: rows or groups."""
         return "rows" if self.group_sizes is None else "groups"
@@ -55,8 +76,8 @@ class Job:
         settings = self.settings
         if settings.repeats is not None:
             return settings.repeats
-        n, budget = self.dataset.n_players, settings.budget
-        design = design_of(settings.notion, n, budget, settings.seed, settings.estimator)
+        budget = settings.budget
+        design = design_of(self.game, settings.notion, budget, settings.seed, settings.estimator)
         return repeats_that_pay(design, self.game.stochastic, budget)
 
     def continued(self, evaluations: Evaluations) -> list[str]:
@@ -64,8 +85,7 @@ class Job:
         settings = self.settings
         if settings.estimator != "auto" or settings.until or evaluations.design.size is not None:
             return []
-        n = self.dataset.n_players
-        fresh = design_of(settings.notion, n, settings.budget, settings.seed)
+        fresh = design_of(self.game, settings.notion, settings.budget, settings.seed)
         if fresh.size is None:
             return []
         return [
@@ -111,6 +131,7 @@ def prepare(settings: Settings, fingerprint: dict[str, str] | None = None) -> Jo
         ),
         *notes.unvalued(settings.groups, groups, rows),
         *notes.shared(ready.dataset),
+        *notes.copies(ready.dataset),
         *notes.formulas(named),
     ]
     return Job(

@@ -11,6 +11,7 @@ from databanzhaf.applications import Curve
 from databanzhaf.diagnostics import Checkpoint, Trust, examine
 from databanzhaf.estimate import Estimate
 from databanzhaf.evaluations import Evaluations
+from databanzhaf.pipeline.notes import learns_nothing
 from databanzhaf.pipeline.preparing import Job
 from databanzhaf.pipeline.record import Record
 from databanzhaf.protocols import IntArray
@@ -27,8 +28,8 @@ class Result:
     Attributes
     ----------
     table : pandas.DataFrame
-        One line per player: row, id and label (or group and rows), value, std_error, ci_low,
-        ci_high, rank, flag. This is values.csv.
+        One line per player: row, id and label (or group and rows), value, std_error,
+        std_error_population (where it is known), ci_low, ci_high, rank, flag. This is values.csv.
     suspects : int64 array, or None
         Player numbers, lowest value first; None where the rule needs standard errors and there are
         none.
@@ -63,6 +64,8 @@ def make_result(
     """Flag, tabulate and examine, each once."""
     estimate, evaluations = finished.estimate, finished.evaluations
     suspects = job.settings.flag.suspects(estimate)
+    if job.settings.flag.beyond_chance and learns_nothing(record.scores) and suspects is not None:
+        suspects = suspects[:0]
     return Result(
         job,
         estimate,

@@ -22,7 +22,9 @@ from databanzhaf.tables import Encoder, held_out, mostly_numbers
 
 @dataclass(frozen=True, eq=False)
 class Ready:
-    """A game on a dataset; `held_out` are the rows that judge instead of being valued."""
+    """A game on a dataset; `held_out` are the rows that judge instead of being valued, none where
+    rows judge each other.
+    """
 
     game: Game
     dataset: Dataset
@@ -61,12 +63,13 @@ def make_ready(
     *,
     classifies: bool,
     validation: tuple[Any, Any] | None = None,
-    fraction: float = 0.3,
+    fraction: float | None = None,
     seed: int = 0,
     groups: Any = None,
     index: Any = None,
 ) -> Ready:
-    """Value the rows of X by the validation rows, or by a part of X that is held out.
+    """Value the rows of X by the validation rows, by a share of X that is held out, or by each
+    other.
 
     `groups` has one entry for each row of X; `index` are the rows' names.
     """
@@ -74,7 +77,10 @@ def make_ready(
     notes: list[str] = []
     if not model.takes_rows_as_they_are and hasattr(X, "columns"):
         notes += mostly_numbers(X)
-    if validation is None:
+    held, X_val, y_val = np.zeros(len(y), dtype=np.bool_), None, None
+    if validation is not None:
+        X_val, y_val = validation
+    elif fraction is not None:
         held = held_out(y, fraction, seed, by_class=classifies)
         if not held.any():
             raise InvalidInput(
@@ -83,14 +89,18 @@ def make_ready(
                 remedy="Give more rows, a larger share, or validation rows of their own.",
             )
         X_val, y_val = take(X, held), y[held]
-    else:
-        held = np.zeros(len(y), dtype=np.bool_)
-        X_val, y_val = validation
+    elif len(y) < 2:
+        raise InvalidInput(
+            "rows judge each other, so there must be two or more",
+            got=f"n_samples = {len(y)}",
+            remedy="Give more rows, or validation rows.",
+        )
     X, y = take(X, ~held), y[~held]
     _check_classes(y, classifies)
     if not model.takes_rows_as_they_are:
         encode = Encoder(X, one_hot=not model.takes_categories)
-        X, X_val, notes = encode(X), encode(X_val), [*encode.notes, *notes]
+        X, notes = encode(X), [*encode.notes, *notes]
+        X_val = None if X_val is None else encode(X_val)
     if index is not None and groups is None:
         import pandas as pd
 
@@ -132,7 +142,7 @@ def _game(model: Model, dataset: Dataset, classifies: bool) -> Game:
     if model.fingerprint is not None:
         from databanzhaf.pipeline.recorded import Recorded
 
-        return Recorded(dataset, model.fingerprint)
+        return Recorded(dataset, model.fingerprint, classifies)
     return make_game(
         model.model,
         dataset,

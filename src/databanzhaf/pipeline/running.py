@@ -10,26 +10,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from databanzhaf import chance
 from databanzhaf.applications import removal_curve
 from databanzhaf.diagnostics import Checkpoint, history
 from databanzhaf.errors import (
     DatabanzhafError,
     DatabanzhafWarning,
     DesignMismatch,
-    EvaluationFailed,
     InvalidInput,
     LedgerMismatch,
     check_path,
 )
 from databanzhaf.estimate import Estimate
-from databanzhaf.evaluators import play
-from databanzhaf.games import Learner
 from databanzhaf.ledger import Ledger, read_evaluations
 from databanzhaf.notions import named
-from databanzhaf.pipeline import outputs
+from databanzhaf.pipeline import outputs, scoring
 from databanzhaf.pipeline.preparing import Job, prepare
 from databanzhaf.pipeline.record import (
     Record,
@@ -41,12 +35,7 @@ from databanzhaf.pipeline.record import (
 from databanzhaf.pipeline.recorded import Recorded
 from databanzhaf.pipeline.result import Result, make_result
 from databanzhaf.progress import Watcher
-from databanzhaf.protocols import BoolArray, IntArray
 from databanzhaf.run import Finished, estimate, estimator_for, finish
-
-# A model's predictions are kept, so that the metric can change later, if they need no more disk
-# than this. The budget has no part in it: a run that is continued must equal one that was not.
-LARGEST_KEPT_BYTES = 10 * 2**10
 
 
 def run(job: Job, out: Path, *, watch: Watcher | None = None) -> Result:
@@ -64,7 +53,7 @@ def run(job: Job, out: Path, *, watch: Watcher | None = None) -> Result:
         before = ledger.seconds()
         finished = _evaluate(job, out, ledger, watch)
         trained, kept = ledger.seconds(), ledger.count()
-    scores = (earlier and earlier.scores) or _scores(job)
+    scores = (earlier and earlier.scores) or scoring.scores(job)
     record = make_record(job, finished.estimate, scores)
     result = make_result(job, finished, record, trained, kept)
     outputs.write_table(out / "values.csv", result.table)
@@ -143,29 +132,8 @@ def open_ledger(path: Path, job: Job) -> Ledger:
     """The run's ledger: an old one as it is, a new one that keeps predictions if they are small."""
     with Ledger(path) as there:
         new = there.is_new
-    keep = "outcomes" if keeps_predictions(job) else "utilities"
-    return Ledger(path, keep=keep if new else None)
-
-
-def _scores(job: Job) -> dict[str, float] | None:
-    """The score of one model that is trained with all players, and that of guessing; None if that
-    model fails, which takes nothing from the values.
-    """
-    n = job.dataset.n_players
-
-    def coalitions(positions: IntArray) -> BoolArray:
-        return np.repeat(positions == 0, n).reshape(-1, n)
-
-    repeats = np.zeros(2, np.int64)
-    keys = chance.keys(job.settings.seed, chance.CURVE_TRAINING, repeats)
-    try:
-        batch = play(job.game, job.evaluator, coalitions, keys, np.arange(2), repeats)
-    except EvaluationFailed as error:
-        warnings.warn(
-            f"the model of all rows has no score: {error.reason}", DatabanzhafWarning, stacklevel=2
-        )
-        return None
-    return dict(zip(("all", "none"), batch.utilities.tolist(), strict=True))
+    asked = {"predictions": "outcomes", "scores": "utilities"}.get(job.settings.keep)
+    return Ledger(path, keep=asked if new else None)
 
 
 def add_curve(result: Result, out: Path) -> Result:
@@ -219,7 +187,7 @@ def reread(
                 remedy="Run it again with --keep predictions and another --out.",
             )
         shape = record.shape if as_recorded else None
-        evaluations = read_evaluations(store, job.game if metric else None, shape)
+        evaluations = read_evaluations(store, job.game, shape)
         seconds, kept = store.seconds(), store.count()
     # "auto" may choose another estimator than the version that made the run
     name = (record.estimator if as_recorded else None) or job.settings.estimator
@@ -266,10 +234,10 @@ def _job_again(
         model=model or settings.model,
     )
     with Ledger(ledger) as store:
-        game = store.game
+        game, seed = store.game, store.seed
     job = prepare(asked, game if own_code else None)
     same_table = set(record.files.values()) == set(job.digests.values())
-    if game.get("data") != job.dataset.fingerprint():
+    if game.get("data") != job.dataset.fingerprint() or seed != settings.seed:
         whose = "run.json" if same_table else f"`{settings.data}`"
         raise LedgerMismatch(
             f"{whose} has changed since the run in `{ledger}`",
@@ -289,7 +257,7 @@ def _job_again(
             stacklevel=2,
         )
     if other and metric is None:
-        job = replace(job, game=Recorded(job.dataset, game))
+        job = replace(job, game=Recorded(job.dataset, game, job.classifies))
     return job
 
 
@@ -301,18 +269,3 @@ def _note_other_table(path: str) -> None:
         DatabanzhafWarning,
         stacklevel=3,
     )
-
-
-def bytes_of_a_prediction(job: Job) -> int:
-    """About what one model's predictions take on disk."""
-    outputs = len(np.unique(job.dataset.y)) if job.classifies else 0
-    # float64 from scikit-learn, float32 from the networks
-    number = 8 if isinstance(job.game, Learner) else 4
-    return len(job.dataset.y_val) * (outputs * number + (4 if job.classifies else 8)) + 400
-
-
-def keeps_predictions(job: Job) -> bool:
-    """Whether a new run keeps the predictions, so that the metric can change later."""
-    asked = job.settings.keep
-    small = bytes_of_a_prediction(job) <= LARGEST_KEPT_BYTES
-    return asked == "predictions" or (asked == "auto" and small)

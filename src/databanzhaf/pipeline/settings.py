@@ -100,7 +100,7 @@ class Settings:
     data: str
     target: str
     validation: str | None = None
-    validation_fraction: float = 0.3
+    validation_fraction: float | None = None
     model: str = "forest"
     task: str = "auto"
     metric: str | None = None
@@ -154,7 +154,8 @@ class Settings:
                     got=short(getattr(self, name)),
                     remedy=f"Try {allowed[0]!r}.",
                 )
-        check_between("validation_fraction", self.validation_fraction, 0, 1, "Try 0.3.")
+        if self.validation_fraction is not None:
+            check_between("validation_fraction", self.validation_fraction, 0, 1, "Try 0.3.")
         check_count("budget", self.budget)
         chance.check_seed(self.seed)
         if self.repeats is not None:

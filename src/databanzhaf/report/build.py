@@ -12,7 +12,7 @@ import numpy as np
 from databanzhaf.diagnostics import Checkpoint
 from databanzhaf.files import write_text
 from databanzhaf.pipeline import Job, Record, Result, Settings
-from databanzhaf.pipeline.notes import no_better_than_guessing
+from databanzhaf.pipeline.notes import no_better_than_guessing, one_class
 from databanzhaf.report.content import Content, Series, Table, cell, describe
 from databanzhaf.report.page import render
 from databanzhaf.report.picture import data_address, is_image
@@ -45,12 +45,13 @@ def content_of(result: Result, folder: Path) -> Content:
     return Content(
         title=f"The value of the {who} of {Path(settings.data).name}",
         subject=f"{estimate.notion.name.capitalize()} values of {len(estimate.values):,} {who} for "
-        f"predicting {settings.target} by {settings.model}, scored by {metric} on "
-        f"{len(job.dataset.y_val):,} validation rows.",
+        f"predicting {settings.target} by {settings.model}, scored by {metric}, judged by "
+        f"{job.judges}.",
         who=who,
         rule=settings.flag,
         alerts=[
             *no_better_than_guessing(result.record.scores, who),
+            *(one_class(job.labels, suspects, job.metric) if rows_have_classes else ()),
             *describe(estimate, suspects, result.trust, who, rule=settings.flag, groups=groups),
         ],
         names=_names(job),
@@ -73,16 +74,18 @@ def content_of(result: Result, folder: Path) -> Content:
 
 def _facts(result: Result) -> dict[str, str]:
     estimate, suspects, scores = result.estimate, result.suspects, result.record.scores
-    known = np.isfinite(estimate.std_errors).all()
+    errors = estimate.errors.std_errors
+    known = np.isfinite(errors).all()
     facts = {
         f"{result.job.who} valued": f"{len(estimate.values):,}",
         "suspects": "unknown" if suspects is None else f"{len(suspects):,}",
+        "rows that judged": f"{len(result.job.dataset.y_val):,}",
         "evaluations": f"{estimate.n_evaluations:,}",
-        "median standard error": f"{np.median(estimate.std_errors):.2g}" if known else "unknown",
+        "median standard error": f"{np.median(errors):.2g}" if known else "unknown",
         "training time": f"{result.seconds:,.1f} s",
     }
     if scores is not None:
-        name = f"{result.job.metric} with all rows; with none"
+        name = f"{result.job.metric} of a model; of a guess"
         facts[name] = f"{scores['all']:.3f}; {scores['none']:.3f}"
     return facts
 

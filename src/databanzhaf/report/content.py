@@ -21,11 +21,10 @@ LONGEST_CELL = 300
 
 # Why a value may be low.
 REASONS = {
-    "rows": "A low value may mean a wrong label, a case unlike the validation rows, or wrong "
-    "labels "
-    "among the validation rows.",
-    "groups": "A low value may mean wrong labels in the group, rows unlike the validation rows, or "
-    "wrong labels among the validation rows.",
+    "rows": "A low value may mean a wrong label, a case unlike the rows that judge, or wrong "
+    "labels among them.",
+    "groups": "A low value may mean wrong labels in the group, rows unlike those that judge, or "
+    "wrong labels among them.",
 }
 
 
@@ -110,14 +109,15 @@ def describe(
         verb, them = ("is", "it") if len(suspects) == 1 else ("are", "them")
         alerts.append(
             f"{len(suspects):,} of {n:,} {who} {verb} suspect: models trained with {them} tend to "
-            f"score worse on these validation rows. Begin with the lowest. {REASONS[who]} "
-            "Different validation rows may flag different rows."
+            f"score worse. Begin with the lowest. {REASONS[who]}"
+            + (
+                " Different validation rows may flag different rows."
+                if estimate.population is None
+                else " The intervals count the choice of the rows that judge."
+            )
         )
     elif suspects is not None:
-        alerts.append(
-            f"No {one} is suspect: none has a value below zero beyond chance, judged by these "
-            "validation rows."
-        )
+        alerts.append(f"No {one} is suspect: none has a value below zero beyond chance.")
     if groups is not None and suspects is not None and len(suspects) >= 5:
         alerts.extend(_crowded(groups, suspects))
     return alerts + unsteady(trust, who)
@@ -131,6 +131,13 @@ def unsteady(trust: Trust, who: str) -> list[str]:
             f"The ranking is not stable yet: another run of this size would agree with it only at "
             f"a rank correlation of about {max(trust.stability, 0.0):.2f}. The lowest and highest "
             f"{who} settle first. Raise the budget before you compare single {who}."
+        )
+    other = trust.stability_of_juries
+    if not alerts and other is not None and other < 0.8:
+        alerts.append(
+            f"The ranking depends on the rows that judge: as many other rows would rank alike at a "
+            f"rank correlation of about {max(other, 0.0):.2f}. More rows, or checked validation "
+            "rows, would settle it."
         )
     if trust.noise_share is not None and trust.noise_share > 0.5:
         alerts.append(

@@ -220,6 +220,11 @@ def _trust(content: Content) -> str:
             "0.8 only the extremes are reliable",
             "the run is too short, or its values have no ranking",
         ),
+        "Would other judging rows rank alike?": _stated(
+            trust.stability_of_juries,
+            "As many other rows, and another run, would agree at about {:.2f}",
+            "what each row said of each model was not kept, or the metric is no mean over rows",
+        ),
         "How much is training noise?": _stated(
             trust.noise_share,
             "{:.0%} of the variance between models",
@@ -252,7 +257,7 @@ _RUN = (
 )
 _REMOVAL = (
     "The score of models trained without the lowest values, beside removing at random. Above the "
-    "band, removing them helps. It is judged by the validation rows that made the values, which is "
+    "band, removing them helps. It is judged by the rows that made the values, which is "
     "too favorable: confirm it on other rows."
 )
 

@@ -298,6 +298,13 @@ def _labels(name: str, labels: Any, n_rows: int) -> Any:
         )
     if column.dtype.kind == "O" and all(isinstance(label, str) for label in column):
         column = column.astype(str)
+    kinds = {isinstance(label, str) for label in column} if column.dtype.kind == "O" else set()
+    if len(kinds) == 2 and not _missing(column).any():
+        raise InvalidInput(
+            f"`{name}` must be all texts or all numbers",
+            got="a mixture",
+            remedy=f"Convert with {name}.astype(str).",
+        )
     if _missing(column).any():
         where = np.flatnonzero(_missing(column))
         raise InvalidInput(

@@ -174,7 +174,7 @@ def check_between(name: str, value: object, low: float, high: float, remedy: str
     is_number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(
         value, bool
     )
-    if not is_number or not low < float(value) < high:  # type: ignore[arg-type]
+    if not is_number or not low < value < high:  # type: ignore[operator]
         law = (
             "a positive number"
             if (low, high) == (0, np.inf)
@@ -184,8 +184,10 @@ def check_between(name: str, value: object, low: float, high: float, remedy: str
     return float(value)  # type: ignore[arg-type]
 
 
-def check_count(name: str, value: object, minimum: int = 1) -> int:
-    """Return `value` as an int if it is a whole number of at least `minimum`."""
+def check_count(name: str, value: object, minimum: int = 1, maximum: int | None = None) -> int:
+    """Return `value` as an int if it is a whole number of at least `minimum`, and of at most
+    `maximum`.
+    """
     if isinstance(value, (float, np.floating)) and float(value).is_integer():
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < minimum:
@@ -193,5 +195,9 @@ def check_count(name: str, value: object, minimum: int = 1) -> int:
             f"`{name}` must be a whole number, {minimum} or more",
             got=f"{short(value)}",
             remedy=f"Try {minimum}.",
+        )
+    if maximum is not None and value > maximum:
+        raise InvalidInput(
+            f"`{name}` must be at most {maximum:,}", got=short(value), remedy="Give a smaller one."
         )
     return int(value)

@@ -97,3 +97,16 @@ def test_a_worker_that_dies_and_a_game_that_cannot_travel_are_named():
     game = db.games.Function(6, lambda c: c.sum(axis=1) + lock.locked(), name="locked")
     with pytest.raises(db.InvalidInput, match="cannot be sent"):
         db.value(game, evaluator=db.evaluators.Processes(2))
+
+
+def test_an_interrupt_that_compiled_code_disguises_is_still_one():
+    """NumPy and Cython raise an error of their own when Ctrl-C comes while they call Python."""
+
+    def disguised(coalitions):
+        try:
+            raise KeyboardInterrupt
+        except KeyboardInterrupt as error:
+            raise ValueError("not a valid buffer format string") from error
+
+    with pytest.raises(KeyboardInterrupt):
+        db.value(db.games.Function(3, disguised, name="disguised"), budget=4)

@@ -276,3 +276,87 @@ def test_groups_sparse_and_nullable_columns():
 def test_bad_input_gets_one_clear_sentence(make, words):
     with pytest.raises(db.errors.InvalidInput, match=words):
         make()
+
+
+def test_a_gap_that_no_training_row_has_goes_with_the_larger_side():
+    """As in scikit-learn: such a row gets about the share of the classes, not one end of them."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 1))
+    y = (X[:, 0] > 1.2).astype(int)
+    split = db.Dataset(X, y, np.full((4, 1), np.nan), y[:4])
+    everyone, key = np.ones((1, 600), bool), np.zeros(1, np.uint64)
+    for game in (db.games.Forest(split), db.games.Boosting(split)):
+        rare = game.train(everyone, key, predictions=True).predictions[0, 0, 1]
+        assert rare < y.mean(), game
+
+
+def test_one_absurd_target_leaves_models_without_it_as_they_are():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 3))
+    y = X[:, 0] + 0.5 * X[:, 1]
+    absurd = y[:200].copy()
+    absurd[7] = 1e15
+    without = np.ones((1, 200), bool)
+    without[0, 7] = False
+    for kind in (db.games.Forest, db.games.Boosting):
+        scores = [
+            kind(db.Dataset(X[:200], labels, X[200:], y[200:]), loss="squared").utility(
+                without, np.zeros(1, np.uint64)
+            )[0]
+            for labels in (y[:200], absurd)
+        ]
+        assert scores[0] == pytest.approx(scores[1], abs=0.02)
+
+
+def test_many_trees_still_sum_to_one():
+    X, y = np.arange(3.0)[:, None], np.arange(3)
+    game = db.games.Forest(db.Dataset(X, y, X, y), 3000, min_samples_leaf=3)
+    found = game.train(np.ones((1, 3), bool), np.zeros(1, np.uint64), predictions=True).predictions
+    assert np.abs(found.sum(axis=2) - 1).max() < 1e-6
+
+
+def small(**labels):
+    X = np.arange(8.0)[:, None]
+    return db.Dataset(
+        X, labels.get("y", np.arange(8) % 2), X, labels.get("y_val", np.arange(8) % 2)
+    )
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: db.games.Forest(small(), trees=10**30), "`trees` must be at most"),
+        (lambda: db.games.Boosting(small(), learning_rate=3.0), "between 0 and 2"),
+        (lambda: db.games.Boosting(small(), learning_rate=10**400), "between 0 and 2"),
+        (lambda: db.games.Boosting(small(), l2=np.array([1, 2])), "`l2` must be"),
+        (lambda: db.games.Forest(small(), metric=np.array([1, 2])), "must be a name"),
+        (
+            lambda: db.games.Forest(
+                small(y=np.arange(8.0), y_val=np.arange(8).astype("M8[D]")), loss="squared"
+            ),
+            "numbers as labels in `y_val`",
+        ),
+        (
+            lambda: db.games.Forest(
+                small(y=np.arange(8.0) * 1e155, y_val=np.arange(8.0)), loss="squared"
+            ),
+            "squares that a computer can hold",
+        ),
+        (lambda: small(y=np.array([1, "a"] * 4, dtype=object)), "all texts or all numbers"),
+        (
+            lambda: db.games.Forest(
+                small(y=2**53 + np.arange(8) % 2, y_val=2.0**53 + np.arange(8) % 2)
+            ),
+            r"2\^53",
+        ),
+    ],
+)
+def test_what_a_tester_broke_gets_one_sentence(call, words):
+    with pytest.raises(db.InvalidInput, match=words):
+        call()
+
+
+def test_whole_floats_and_many_leaves_are_taken():
+    assert db.games.Forest(small(), threads=2.0).threads == 2
+    game = db.games.Boosting(small(), max_leaves=10**12, min_samples_leaf=1, trees=2)
+    assert np.isfinite(game.utility(np.ones((1, 8), bool), np.zeros(1, np.uint64))).all()

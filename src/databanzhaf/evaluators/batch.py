@@ -48,6 +48,8 @@ def evaluate(
             Exception,
             SystemExit,
         ) as error:  # any error of the user's model, raised again with its index
+            if _interrupted(error):
+                raise KeyboardInterrupt from error
             many = len(keys[rows])
             whose = (
                 ""
@@ -72,6 +74,18 @@ def evaluate(
             failure = Failure(low + int(bad[0]), f"its utility is {scores[bad[0]]}")
             break
     return Batch(utilities, seconds, outcomes, failure)
+
+
+def _interrupted(error: BaseException) -> bool:
+    """Whether Ctrl-C came while compiled code was calling Python, which turns it into an error of
+    its own.
+    """
+    seen: BaseException | None = error
+    for _ in range(8):
+        if isinstance(seen, KeyboardInterrupt):
+            return True
+        seen = None if seen is None else seen.__cause__ or seen.__context__
+    return False
 
 
 def play(

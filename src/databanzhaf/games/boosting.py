@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-import numpy as np
-
 from databanzhaf.data import Dataset
 from databanzhaf.errors import check_between, check_count
-from databanzhaf.games.tree_game import NO_LIMIT, TreeGame
+from databanzhaf.games.tree_game import MOST_TREES, NO_LIMIT, TreeGame
 from databanzhaf.kernels.trees import Boosted
 from databanzhaf.protocols import BoolArray, KeyArray
 
@@ -39,9 +37,10 @@ class Boosting(TreeGame):
         As for `Forest`.
 
     A column's values are put into 64 bins at most; the bins are made once, from all training rows.
-    A missing value goes to the side that gains more. There is no chance in it: each coalition has
-    one model, and its utility is exact (`stochastic` is False). An empty coalition predicts the
-    majority class, or the mean.
+    A missing value goes to the side that gains more, and with the larger side where no row of the
+    leaf has a gap. Targets of a regression are rounded as for `Forest`. There is no chance in it:
+    each coalition has one model, and its utility is exact (`stochastic` is False). An empty
+    coalition predicts the majority class, or the mean.
     """
 
     stochastic = False
@@ -62,11 +61,11 @@ class Boosting(TreeGame):
     ) -> None:
         self._check(dataset, loss, metric, threads)
         self.boosted = Boosted(
-            trees=check_count("trees", trees),
-            learning_rate=check_between("learning_rate", learning_rate, 0, np.inf, "Try 0.1."),
-            max_leaves=check_count("max_leaves", max_leaves, 2),
+            trees=check_count("trees", trees, maximum=MOST_TREES),
+            learning_rate=check_between("learning_rate", learning_rate, 0, 2, "Try 0.1."),
+            max_leaves=min(check_count("max_leaves", max_leaves, 2), max(2, dataset.n_rows)),
             min_samples_leaf=min(check_count("min_samples_leaf", min_samples_leaf), NO_LIMIT),
-            l2=0.0 if l2 == 0 else check_between("l2", l2, 0, np.inf, "Try 1, or 0 for none."),
+            l2=check_between("l2", l2, -1e-300, 1e300, "Try 1, or 0 for none."),
             bins=BINS,
         )
         _ = self.table  # refuse now what the first evaluation would

@@ -9,7 +9,7 @@ import numpy as np
 
 from databanzhaf.data import Dataset
 from databanzhaf.errors import InvalidInput, check_between, check_count, short
-from databanzhaf.games.tree_game import NO_LIMIT, TreeGame, check_choice
+from databanzhaf.games.tree_game import MOST_TREES, NO_LIMIT, TreeGame, check_choice
 from databanzhaf.kernels.trees import Trees
 from databanzhaf.protocols import BoolArray, KeyArray
 
@@ -46,10 +46,11 @@ class Forest(TreeGame):
     A column's values are put into 255 bins at most, where the training rows reach each 255th part;
     fewer distinct values keep a bin each. The bins are a property of the dataset: they are made
     once, from all training rows, and serve every coalition. A missing value goes left or right by
-    chance at each split that is tried, and so learns where it belongs. Categories are put in a
-    random order at each split and cut like numbers, up to 65,535 of them, without columns of their
-    own. Targets of a regression are rounded to 2^-42 of the largest distance from
-    their median.
+    chance at each split that is tried, and so learns where it belongs; where no row of the node has
+    a gap, it goes with the larger side. Categories are put in a random order at each split and cut
+    like numbers, up to 65,535 of them, without columns of their own. Targets of a regression are
+    rounded to 2^-42 of the largest distance from their median; a target a million times farther
+    away than three quarters of the rows counts as that far.
 
     Chance is a function of (seed, index, repeat, tree), so the utilities are the same bits for any
     number of threads, any batch size and after any restart. Memory grows with threads, not with
@@ -75,7 +76,7 @@ class Forest(TreeGame):
         if max_depth is not None:
             check_count("max_depth", max_depth)
         self.trees = Trees(
-            trees=check_count("trees", trees),
+            trees=check_count("trees", trees, maximum=MOST_TREES),
             best=splits == "best",
             columns_tried=_columns_tried(max_features, dataset.X.shape[1]),
             max_depth=NO_LIMIT if max_depth is None else min(int(max_depth), NO_LIMIT),
@@ -141,7 +142,7 @@ def _share(max_samples: Any) -> float:
     """The share of a coalition's rows that each tree sees."""
     if max_samples is None or _is_whole(max_samples):
         return 1.0
-    if isinstance(max_samples, float) and max_samples == 1:
+    if isinstance(max_samples, (float, np.floating)) and max_samples == 1:
         return 1.0
     return check_between(
         "max_samples", max_samples, 0, 1, "Pass a share of the rows, or a whole number of them."

@@ -21,6 +21,9 @@ from databanzhaf.kernels.recipe import (
 )
 from databanzhaf.protocols import BoolArray, FloatArray, Int32Array, KeyArray, Labels
 
+# Squares of larger targets are no numbers.
+LARGEST_TARGET = 1e150
+
 
 class TrainedGame(Judged):
     """A game whose utility is the validation score of a model that a kernel trains on the
@@ -212,6 +215,10 @@ class TrainedGame(Judged):
 
     def _choose_metric(self, metric: str | None) -> None:
         """Set the metric, by default that of the target's kind, and check it with the labels."""
+        if metric is not None and not isinstance(metric, str):
+            raise InvalidInput(
+                "`metric` must be a name", got=short(metric), remedy='Try "accuracy".'
+            )
         self.metric = metric or ("probability" if self.classifies else "r2")
         self._check_metric()
         self._check_labels()
@@ -242,18 +249,26 @@ class TrainedGame(Judged):
     def _check_labels(self) -> None:
         data = self.dataset
         if not self.classifies:
-            if data.y.dtype.kind not in "biuf":
-                raise InvalidInput(
-                    "a regression needs numbers as labels",
-                    got=f"{data.y.dtype}",
-                    remedy="Leave `loss` out for classes.",
-                )
             for name, labels in (("y", data.y), ("y_val", data.y_val)):
-                if not np.isfinite(labels.astype(np.float64)).all():
+                if labels.dtype.kind not in "biuf":
+                    raise InvalidInput(
+                        f"a regression needs numbers as labels in `{name}`",
+                        got=f"{labels.dtype}",
+                        remedy="Leave `loss` out for classes.",
+                    )
+                targets = labels.astype(np.float64)
+                if not np.isfinite(targets).all():
                     raise InvalidInput(
                         f"`{name}` must be finite for a regression",
                         got="infinite targets",
                         remedy="Drop those rows.",
+                    )
+                size = float(np.abs(targets).max())
+                if size > LARGEST_TARGET or 0 < float(np.ptp(targets)) < 1 / LARGEST_TARGET:
+                    raise InvalidInput(
+                        f"the targets in `{name}` must have squares that a computer can hold",
+                        got=f"targets up to {size:.3g} that differ by {np.ptp(targets):.3g}",
+                        remedy="Give them in another unit.",
                     )
             if self.metric == "r2" and np.ptp(data.y_val.astype(np.float64)) == 0:
                 raise InvalidInput(
@@ -272,6 +287,14 @@ class TrainedGame(Judged):
                 got=f"one class only, {self.classes.tolist()}",
                 remedy="Add rows of other classes.",
             )
+        if (data.y.dtype.kind == "f") != (data.y_val.dtype.kind == "f"):
+            whole = [part for part in (data.y, data.y_val) if part.dtype.kind in "iu"]
+            if whole and np.abs(whole[0].astype(np.float64)).max() >= 2**53:
+                raise InvalidInput(
+                    "labels of 2^53 and more must be whole numbers in `y` and in `y_val`",
+                    got=f"{data.y.dtype} and {data.y_val.dtype}",
+                    remedy="Convert both to text.",
+                )
         outside = np.setdiff1d(data.y_val, data.y)
         if outside.size:
             raise InvalidInput(

@@ -17,6 +17,7 @@ from databanzhaf.kernels.trees import Table, make_table
 from databanzhaf.protocols import BoolArray, KeyArray
 
 NO_LIMIT = 1 << 40
+MOST_TREES = 10**6
 
 
 class TreeGame(TrainedGame):
@@ -39,11 +40,10 @@ class TreeGame(TrainedGame):
         """About how long one model takes."""
 
     def _check(self, dataset: Dataset, loss: str, metric: str | None, threads: int | None) -> None:
-        self.dataset, self.loss, self.threads = dataset, loss, threads
+        self.dataset, self.loss = dataset, loss
+        self.threads = None if threads is None else check_count("threads", threads)
         self._check_dataset()
         check_choice("loss", loss, (self._losses[0], "squared"))
-        if threads is not None:
-            check_count("threads", threads)
         self._choose_metric(metric)
         if dataset.X.ndim != 2:
             raise InvalidInput(

@@ -263,7 +263,9 @@ def _look(  # type: ignore[no-untyped-def]
                 ) * np.float64(right) / (rest + ridge)
                 if score > best:
                     best = score
-                    leaf[4], leaf[5], leaf[6] = column, code, gaps_left
+                    # Without a gap to learn from, a gap goes with the larger side.
+                    leaf[4], leaf[5] = column, code
+                    leaf[6] = gaps_left if gaps else np.int64(2 * count > k)
                     gains[number] = score - whole
         for code in range(bins + 1):
             histogram[code, 0], histogram[code, 1], histogram[code, 2] = 0, 0, 0

@@ -161,7 +161,9 @@ def _best(
                 )
                 if score > best:
                     best = score
+                    # Without a gap to learn from, a gap goes with the larger side.
+                    side = gaps_left if gaps.any() else bool(2 * goes.sum() > len(rows))
                     leaf = _Leaf(
-                        rows, tests, slope, curvature, score - whole, column, int(cut), gaps_left
+                        rows, tests, slope, curvature, score - whole, column, int(cut), side
                     )
     return leaf

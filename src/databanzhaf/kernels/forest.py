@@ -35,12 +35,14 @@ from databanzhaf.kernels.trees import (
     DRAWS,
     LEFT,
     MANY_CLASSES,
+    MANY_TREES,
     MISSING,
     NUMBERS,
     PLAIN,
     RIGHT,
     SAMPLE,
     SPLIT,
+    WITH_GAPS,
     Table,
     Trees,
     parted,
@@ -75,7 +77,7 @@ def grow(
     """
     m, n = members.shape
     first = 0 if unseen else n  # of the rows that are judged
-    kind = np.float32 if table.n_classes else np.float64
+    kind = np.float32 if table.n_classes and trees.trees <= MANY_TREES else np.float64
     answers = np.zeros((m, table.codes.shape[1] - first, max(table.n_classes, 1)), kind)
     plain = np.array(
         [
@@ -97,6 +99,8 @@ def grow(
         )  # fmt: skip
 
     in_threads(work, m, threads)
+    if table.n_classes:
+        answers = answers.astype(np.float32, copy=False)
     return parted(answers, members, unseen)
 
 
@@ -207,7 +211,7 @@ def _grow_one(  # type: ignore[no-untyped-def]
             for j in range(k):
                 total += y[j]
         best, column, cut = -1.0, np.int64(-1), np.uint32(0)
-        shift, factor = np.uint32(0), uint64(0)
+        shift, factor, gapless = np.uint32(0), uint64(0), False
         if k >= 2 * least and depth < max_depth:
             stamp += 1
             found, drawn, draw = 0, n_known, np.int64(0)
@@ -255,6 +259,7 @@ def _grow_one(  # type: ignore[no-untyped-def]
                 if score > best:
                     best, column, cut = score, f, this_cut
                     shift, factor = this_shift, this_factor
+                    gapless = kinds[f] == WITH_GAPS and gaps == 0
                     if kind != NUMBERS and best >= k:
                         break  # both sides are pure: no later draw is better
         if column < 0:
@@ -266,6 +271,10 @@ def _grow_one(  # type: ignore[no-untyped-def]
             continue
         base = uint64(column * n_all)
         left = divide(rows, at, uint64(there * n + low), k, codes, base, cut, shift, factor)
+        if gapless:
+            # Without a gap to learn from, a gap goes with the larger side.
+            side = np.uint32(2 * left > k)
+            cut, shift = cut + side - shift, side
         tests_left = divide(
             tests, tests_at, uint64(there * n_all + tests_low), q, codes, base, cut, shift, factor
         )

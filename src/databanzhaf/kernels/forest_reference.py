@@ -13,6 +13,7 @@ from databanzhaf.kernels.trees import (
     CATEGORIES,
     DRAWS,
     LEFT,
+    MANY_TREES,
     MISSING,
     NUMBERS,
     PLAIN,
@@ -38,6 +39,7 @@ class _Split:
     column: int
     cut: int
     word: int
+    gapless: bool
 
 
 def grow(
@@ -47,15 +49,16 @@ def grow(
     n, n_all = table.n_rows, table.codes.shape[1]
     n_outputs = max(table.n_classes, 1)
     kind = np.float32 if table.n_classes else np.float64
+    summed = np.float64 if trees.trees > MANY_TREES else kind
     predicted = np.zeros((len(keys), n_all - n, n_outputs), kind)
     outside = np.full((len(keys), n, n_outputs), np.nan, kind)
     for model, key in enumerate(keys):
-        answers = np.zeros((n_all, n_outputs), kind)
+        answers = np.zeros((n_all, n_outputs), summed)
         for tree in range(trees.trees):
             of_tree = _fold(int(key), tree)
             rows = _sample(trees, np.flatnonzero(members[model]), _fold(of_tree, SAMPLE))
             _node(trees, table, rows, np.arange(n_all), _fold(of_tree, SPLIT), 0, answers)
-        answers /= kind(trees.trees)
+        answers /= summed(trees.trees)
         predicted[model] = answers[n:]
         outside[model, ~members[model]] = answers[:n][~members[model]]
     return predicted, outside if unseen else None
@@ -102,6 +105,8 @@ def _node(
     goes, tests_go = (
         _values(table, split.column, which, split.word) <= split.cut for which in (rows, tests)
     )
+    if split.gapless:  # without a gap to learn from, a gap goes with the larger side
+        tests_go[table.codes[split.column, tests] == MISSING] = 2 * goes.sum() > len(rows)
     for number, side, tests_side in ((LEFT, goes, tests_go), (RIGHT, ~goes, ~tests_go)):
         _node(
             trees, table, rows[side], tests[tests_side], _fold(key, number), depth + 1, answers,
@@ -150,7 +155,8 @@ def _choose(
         for cut in cuts:
             score = _score(table, values <= cut, y, trees.min_samples_leaf)
             if score > (best.score if best else -1.0):
-                best = _Split(score, column, cut, second)
+                gapless = bool(table.kinds[column] == WITH_GAPS and not gaps.any())
+                best = _Split(score, column, cut, second, gapless)
         if best is not None and table.n_classes and best.score >= len(y):
             break
     return best, constant

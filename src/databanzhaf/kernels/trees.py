@@ -33,6 +33,10 @@ DRAWS: Final = 6
 UNIT: Final = 2.0**24
 LEAST_CURVATURE: Final = 1e-3
 ABSENT: Final = 30.0
+# With more trees than this their answers are summed in 64 bits.
+MANY_TREES: Final = 256
+# Targets farther from the median than so many times the usual distance count as that far.
+FARTHEST: Final = 1e6
 # A target of a regression is a whole number of steps from their median, 2^42 for the farthest
 # (fewer above a million rows): sums are exact, whatever their order.
 _TARGET_BITS: Final = 42
@@ -140,8 +144,13 @@ def make_table(columns: Sequence[tuple[UInt16Array, int]], labels: Any, n_classe
     target = np.asarray(labels, dtype=np.float64)
     center = float(np.median(target))
     bits = min(_TARGET_BITS, 61 - len(target).bit_length())
-    unit = float(np.abs(target - center).max()) / 2.0**bits or 1.0
-    steps = np.round((target - center) / unit).astype(np.int64)
+    away = np.abs(target - center)
+    # One absurd target must not cost all others their digits: beyond a million times the distance
+    # that three quarters of the rows keep to, a target counts as that far away.
+    usual = FARTHEST * float(np.quantile(away, 0.75))
+    farthest = min(float(away.max()), usual) if usual > 0 else float(away.max())
+    unit = farthest / 2.0**bits or 1.0
+    steps = np.round(np.clip(target - center, -farthest, farthest) / unit).astype(np.int64)
     return Table(codes, kinds, steps, 0, center, unit)
 
 

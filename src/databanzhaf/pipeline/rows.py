@@ -55,6 +55,11 @@ class Model:
         """A forest splits columns by category and needs no value filled in."""
         return isinstance(self.model, str) and self.model == "forest"
 
+    @property
+    def takes_gaps(self) -> bool:
+        """Trees need no value filled in."""
+        return isinstance(self.model, str) and self.model in ("forest", "boosting")
+
 
 def make_ready(
     X: Any,
@@ -98,7 +103,8 @@ def make_ready(
     X, y = take(X, ~held), y[~held]
     _check_classes(y, classifies)
     if not model.takes_rows_as_they_are:
-        encode = Encoder(X, one_hot=not model.takes_categories)
+        how = {"one_hot": not model.takes_categories, "fills_gaps": not model.takes_gaps}
+        encode = Encoder(X, **how)
         X, notes = encode(X), [*encode.notes, *notes]
         X_val = None if X_val is None else encode(X_val)
     if index is not None and groups is None:

@@ -20,12 +20,15 @@ class Encoder:
     """Mixed columns into float64: numbers scaled, missing ones set to the median; categories
     one-hot, missing ones as one more category.
 
-    With `one_hot=False` numbers stay as they are, missing ones NaN, and categories become columns
-    of pandas' `category` type, for a forest. Infinite numbers count as missing. Fitted once, on all
-    training rows. `notes` says what a person should know about it.
+    With `fills_gaps=False` missing numbers stay NaN. With `one_hot=False` numbers stay as they are,
+    missing ones NaN, and categories become columns of pandas' `category` type, for a forest.
+    Infinite numbers count as missing. Fitted once, on all training rows. `notes` says what a person
+    should know about it.
     """
 
-    def __init__(self, table: pd.DataFrame, *, one_hot: bool = True) -> None:
+    def __init__(
+        self, table: pd.DataFrame, *, one_hot: bool = True, fills_gaps: bool = True
+    ) -> None:
         self.notes: list[str] = []
         if not table.columns.is_unique:
             twice = table.columns[table.columns.duplicated()][0]
@@ -82,7 +85,7 @@ class Encoder:
         self._columns, self._texts = [*numbers, *texts], texts
         self._transformer = None
         if one_hot:
-            self._transformer = _one_hot(len(numbers), len(texts))
+            self._transformer = _one_hot(len(numbers), len(texts), fills_gaps)
             self._transformer.fit(self._numbered(table))
 
     def _numbered(self, table: pd.DataFrame) -> pd.DataFrame:
@@ -126,7 +129,7 @@ class Encoder:
             return np.asarray(self._transformer.transform(self._numbered(plain)), dtype=np.float64)
 
 
-def _one_hot(n_numbers: int, n_texts: int) -> Any:
+def _one_hot(n_numbers: int, n_texts: int, fills_gaps: bool) -> Any:
     from sklearn.compose import ColumnTransformer
     from sklearn.impute import SimpleImputer
     from sklearn.pipeline import make_pipeline
@@ -135,7 +138,8 @@ def _one_hot(n_numbers: int, n_texts: int) -> Any:
     one_hot = OneHotEncoder(
         handle_unknown="infrequent_if_exist", max_categories=MOST_CATEGORIES, sparse_output=False
     )
-    scaled = make_pipeline(SimpleImputer(strategy="median"), StandardScaler())
+    filled = [SimpleImputer(strategy="median")] if fills_gaps else []
+    scaled = make_pipeline(*filled, StandardScaler())
     numbers = list(range(n_numbers))
     texts = list(range(n_numbers, n_numbers + n_texts))
     return ColumnTransformer(

@@ -74,3 +74,36 @@ def test_equal_values_are_put_in_order_by_chance_anew_in_each_run():
 def test_bad_input_is_refused(call):
     with pytest.raises(db.InvalidInput):
         call()
+
+
+@pytest.mark.parametrize("n", [50, 400, 3000])
+@pytest.mark.parametrize("kind", ["noise", "normal", "few stand out", "unequal errors"])
+def test_the_expected_agreement_is_that_of_two_further_runs(kind, n):
+    claimed, seen = [], []
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        errors = np.ones(n) if kind != "unequal errors" else np.exp(rng.normal(size=n))
+        truth = {
+            "noise": np.zeros(n),
+            "normal": rng.normal(size=n),
+            "few stand out": np.where(rng.random(n) < 0.1, -6.0, 0.0),
+            "unequal errors": 3 * rng.normal(size=n),
+        }[kind]
+        first, second = (truth + errors * rng.normal(size=n) for _ in range(2))
+        claimed.append(ranking.expected_agreement(first, errors))
+        seen.append(ranking.spearman(first, second))
+    # A fit never finds less than nothing; what it credits noise with shrinks with the values.
+    room = {50: 0.14, 400: 0.08, 3000: 0.06}[n]
+    assert np.mean(claimed) == pytest.approx(np.mean(seen), abs=room)
+
+
+def test_the_expected_agreement_grows_with_the_run_and_knows_its_limits():
+    rng = np.random.default_rng(1)
+    values, errors = 2 * rng.normal(size=300), np.ones(300)
+    grows = [ranking.expected_agreement(values, errors, noise) for noise in (4.0, 1.0, 0.25, 0.01)]
+    assert (np.diff(grows) > 0).all()
+    assert grows[-1] > 0.99
+    assert ranking.expected_agreement(values, 0 * errors) == 1
+    assert ranking.expected_agreement(values, 1e-12 * errors) == pytest.approx(1, abs=1e-3)
+    assert np.isnan(ranking.expected_agreement(values, np.full(300, np.nan)))
+    assert np.isnan(ranking.expected_agreement(values, np.full(300, np.inf)))

@@ -15,7 +15,7 @@ from databanzhaf.errors import DesignMismatch
 from databanzhaf.evaluations import Evaluations
 from databanzhaf.notions import LeastCore
 from databanzhaf.protocols import Estimator, Notion
-from databanzhaf.ranking import spearman
+from databanzhaf.ranking import expected_agreement, spearman
 from databanzhaf.verdicts import places_in_folds
 
 if TYPE_CHECKING:
@@ -25,9 +25,7 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class Checkpoint:
     """How a run stands: its estimate, and its rank stability, the rank correlation that another
-    run of this size would have with it.
-
-    The stability comes from two halves of the run; NaN where it is unknown.
+    run of this size would have with it; NaN where it is unknown.
     """
 
     estimate: Estimate
@@ -36,40 +34,51 @@ class Checkpoint:
 
 @dataclass(frozen=True)
 class Trust:
-    """Four numbers, None where they are unknown: see `split_half`, `noise_share`,
-    `linear_share` and `split_jury`.
+    """Five numbers, None where they are unknown.
+
+    Attributes
+    ----------
+    split_half, noise_share, linear_share
+        See the functions of these names.
+    stability : float
+        The rank correlation that another run of this size would have with this one.
+    stability_of_juries : float
+        The same for another run that as many other rows judge, from `split_jury`.
     """
 
     split_half: float | None
     noise_share: float | None
     linear_share: float | None
-    split_jury: float | None = None
-
-    @property
-    def stability(self) -> float | None:
-        """The rank correlation that another run of this size would have with this one."""
-        return None if self.split_half is None else whole(self.split_half)
-
-    @property
-    def stability_of_juries(self) -> float | None:
-        """The rank correlation that another run of this size, judged by as many other rows, would
-        have with this one.
-        """
-        return None if self.split_jury is None else whole(self.split_jury)
+    stability: float | None = None
+    stability_of_juries: float | None = None
 
 
 def examine(evaluations: Evaluations, estimate: Estimate) -> Trust:
     """All of them for one run."""
     how = (evaluations, estimate.notion, estimate.estimator)
-    shares = noise_share(evaluations), linear_share(evaluations, estimate)
-    numbers = (split_half(*how), *shares, split_jury(*how))
+    numbers = (
+        split_half(*how),
+        noise_share(evaluations),
+        linear_share(evaluations, estimate),
+        stability(estimate),
+        whole(split_jury(*how)),
+    )
     return Trust(*(number if np.isfinite(number) else None for number in numbers))
 
 
 def checkpoint(evaluations: Evaluations, notion: Notion, estimator: Estimator) -> Checkpoint:
     """How a run stands after some of its evaluations."""
-    agreement = split_half(evaluations, notion, estimator)
-    return Checkpoint(estimator(evaluations, notion), whole(agreement))
+    estimate = estimator(evaluations, notion)
+    return Checkpoint(estimate, stability(estimate))
+
+
+def stability(estimate: Estimate, noise: float = 1.0) -> float:
+    """The rank correlation that another run, judged by the same rows, would have with this one;
+    `noise` scales its standard errors. NaN where they are unknown or all values are equal.
+    """
+    if np.ptp(estimate.values) == 0 or np.isnan(estimate.std_errors).any():
+        return float("nan")
+    return expected_agreement(estimate.values, estimate.std_errors, noise)
 
 
 def history(evaluations: Evaluations, estimate: Estimate) -> list[Checkpoint]:
@@ -116,17 +125,16 @@ def split_jury(evaluations: Evaluations, notion: Notion, estimator: Estimator) -
     if judges < 2 or np.bincount(folds).min() < 2 or isinstance(notion, LeastCore):
         return float("nan")
     place = places_in_folds(folds)  # every fold has one half of its rows in each half
-    sample, repeats = evaluations.samples(), evaluations.n_repeats
-    halves = []
+    sample, halves = evaluations.samples(), []
+    if design.size is None and len(np.unique(sample)) < 8:
+        return float("nan")
     for parity in (0, 1):
         part = evaluations
         if design.size is None:
             part = evaluations.only(sample % 2 == parity)
-        elif repeats > 1:
+        elif evaluations.n_repeats > 1:
             part = evaluations.repeated(slice(parity, None, 2))
         halves.append(part.judged_by(place % 2 == parity))
-    if design.size is None and len(np.unique(sample)) < 8:
-        return float("nan")
     try:
         return spearman(*(estimator(half, notion).values for half in halves))
     except DesignMismatch:  # a half that is too short for the estimator

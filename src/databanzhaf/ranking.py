@@ -10,6 +10,10 @@ from numpy.typing import ArrayLike
 from databanzhaf.errors import InvalidInput, short
 from databanzhaf.protocols import FloatArray
 
+# Values that a law of true values is fitted to, and steps of the fit.
+_MOST_FITTED = 2_000
+_STEPS = 400
+
 
 def spearman(a: ArrayLike, b: ArrayLike) -> float:
     """Spearman's rank correlation, ties given their mean rank; NaN if one side is constant.
@@ -33,6 +37,59 @@ def spearman(a: ArrayLike, b: ArrayLike) -> float:
     x, y = rankdata(x) - (len(x) + 1) / 2, rankdata(y) - (len(y) + 1) / 2
     scale = np.sqrt((x @ x) * (y @ y))
     return float(x @ y / scale) if scale > 0 else float("nan")
+
+
+def expected_agreement(values: ArrayLike, errors: ArrayLike, noise: float = 1.0) -> float:
+    r"""The rank correlation that two further runs with these standard errors would have.
+
+    The values are those of a law of true values with normal noise. The law is fitted without any
+    assumption of its shape, by maximum likelihood on a grid (Kiefer & Wolfowitz 1956; expectation
+    and maximisation): so ten rows that stand out among a thousand that do not are seen as such.
+    Two runs are independent given the truth, so their Spearman correlation is
+    :math:`12\, E[H^2] - 3`, where H is the expected share of values that a noisy value exceeds.
+
+    `noise` scales the errors: :math:`\sqrt{m / m'}` predicts runs of m' evaluations from one of m.
+    1 if all errors are 0; NaN if one is unknown, or if no error is finite. A fit never finds less
+    than nothing: pure noise is credited with about 0.1 for 50 values and 0.05 for 400.
+
+    >>> round(expected_agreement([0, 0, 10, 10], [1, 1, 1, 1]), 2)  # two pairs, alike within each
+    0.75
+    """
+    v, s = _numbers("values", values), _numbers("errors", errors)
+    finite = np.isfinite(s)
+    if np.isnan(s).any() or not finite.any():
+        return float("nan")
+    v, s = v[finite], s[finite]
+    if not s.any():
+        return 1.0
+    if len(v) > _MOST_FITTED:
+        v, s = (part[np.argsort(v)][:: -(-len(v) // _MOST_FITTED)] for part in (v, s))
+    s = np.maximum(s, 1e-6 * s.max())
+    ends, quantiles = np.linspace(v.min(), v.max(), 60), np.linspace(0, 1, 60)
+    grid = np.unique(np.concatenate([ends, np.quantile(v, quantiles)]))
+    distance = ((v[:, None] - grid) / s[:, None]) ** 2
+    likelihood = np.exp(-0.5 * (distance - distance.min(axis=1, keepdims=True)))
+    law = np.full(len(grid), 1 / len(grid))
+    for _ in range(_STEPS):
+        law = law * (likelihood.T @ (1 / (likelihood @ law))) / len(v)
+    posterior = likelihood * law
+    posterior /= posterior.sum(axis=1, keepdims=True)
+    # Rows of like errors together: each kind has a truth and a noise of its own.
+    kinds = np.array_split(np.argsort(s, kind="stable"), min(5, len(v)))
+    weight = np.concatenate([posterior[kind].sum(axis=0) for kind in kinds]) / len(v)
+    truth = np.tile(grid, len(kinds))
+    spread = np.repeat(
+        [max(noise, 1e-9) * np.sqrt((s[kind] ** 2).mean()) for kind in kinds], len(grid)
+    )
+    apart = (truth[:, None] - truth) / np.hypot(spread[:, None], spread)
+    exceeds = _normal(apart) @ weight
+    return float(12 * weight @ exceeds**2 - 3)
+
+
+def _normal(x: FloatArray) -> FloatArray:
+    from scipy.special import ndtr
+
+    return np.asarray(ndtr(x))
 
 
 def relative_spearman(values_by_step: ArrayLike) -> FloatArray:

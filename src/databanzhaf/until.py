@@ -69,8 +69,9 @@ class ranking_stable(Condition):
     """At the last `patience` checkpoints another run of that size would have agreed in its ranks at
     `spearman` or more.
 
-    That agreement comes from two halves of the run. (The paper's relative Spearman index compares a
-    run with its own continuation, and pure noise reaches 0.89; it is in `ranking`.)
+    That agreement follows from the values and their standard errors
+    (`ranking.expected_agreement`). The paper's relative Spearman index compares a run with its own
+    continuation, and pure noise reaches 0.89.
     """
 
     spearman: float = 0.9

@@ -150,7 +150,7 @@ def test_alerts_say_what_matters_first():
     assert describe(found, np.arange(0), SURE, "groups") == [
         "No group is suspect: none has a value below zero beyond chance."
     ]
-    unsure = describe(found, np.arange(3), Trust(0.4, 0.8, None), "rows")
+    unsure = describe(found, np.arange(3), Trust(0.4, 0.8, None, 0.57), "rows")
     assert "not stable yet" in unsure[1]
     assert "80% of the variance" in unsure[2]
     assert (

@@ -16,6 +16,7 @@ import numpy as np
 
 from databanzhaf import chance, theory
 from databanzhaf.designs import describe
+from databanzhaf.diagnostics import stability as rank_stability
 from databanzhaf.errors import EvaluationFailed, InvalidInput, check_between, check_count
 from databanzhaf.estimate import Estimate
 from databanzhaf.evaluators import play
@@ -39,6 +40,8 @@ _BOUNDED = (
 )
 
 
+# Evaluations beyond which nobody would go.
+MOST_PLANNED = 100_000_000
 # A pilot is made ten times longer, or five evaluations for each player, if that takes no longer.
 CHEAP_SECONDS = 10.0
 
@@ -81,12 +84,8 @@ def make_plan(
     r"""Run a pilot and predict.
 
     The pilot of m₀ evaluations has a median standard error s₀, which falls as the root of the
-    evaluations: s(m) = s₀ √(m₀ / m). Its values vary by the truth and by that error, so the truth
-    varies by τ² = σ² - s₀², with σ from the median absolute deviation of the values: ranks are
-    decided among the many in the middle, not by a few extremes. Two independent runs of m
-    evaluations then correlate at about ρ = τ² / (τ² + s(m)²), and their ranks at (6 / π) arcsin(ρ /
-    2): the rank stability. Where τ² is less than two standard errors of σ² (2.33 σ² / √n, for the
-    normal law) the pilot cannot tell.
+    evaluations: s(m) = s₀ √(m₀ / m). How well the ranks of two runs of m evaluations would agree
+    follows from the pilot's values and these errors (`ranking.expected_agreement`).
     """
     check_count("pilot", pilot, 10)
     if epsilon is not None:
@@ -110,16 +109,24 @@ def make_plan(
         error, signal = _spread(found)
     else:
         m0, seconds, size = _timed(job, design, min(pilot, design.size))
-        error, signal = float("nan"), 0.0
+        error, signal, found = float("nan"), 0.0, None
+
+    def agreement(m: float) -> float:
+        return float("nan") if found is None else rank_stability(found, np.sqrt(m0 / m))
 
     def option(goal: str, m: int | None) -> Option:
         if m is None:
             return Option(goal, None, None, None, None, None)
         s = error * np.sqrt(m0 / m)
-        agreement = (
-            6 / np.pi * np.arcsin(signal**2 / (signal**2 + s**2) / 2) if signal > 0 else None
+        agrees = agreement(m)
+        return Option(
+            goal,
+            m,
+            m * seconds,
+            m * size,
+            s if np.isfinite(s) else None,
+            agrees if np.isfinite(agrees) else None,
         )
-        return Option(goal, m, m * seconds, m * size, s if np.isfinite(s) else None, agreement)
 
     notes, options = [], []
     if design.size is not None:
@@ -135,17 +142,12 @@ def make_plan(
                 option(f"std. error {wanted_error:.2g}", _whole(m0 * (error / wanted_error) ** 2))
             )
         goal = f"rank stability {stability:g}"
-        rho = 2 * np.sin(np.pi * stability / 6)
-        wanted = (
-            _whole(m0 * (error / signal) ** 2 * rho / (1 - rho))
-            if signal > 0 and np.isfinite(error)
-            else None
-        )
+        wanted = _enough(agreement, stability)
         options.append(option(goal, wanted))
         if wanted is None:
             notes.append(
-                f"{m0:,} evaluations cannot tell the values from noise, and so not predict a "
-                f"ranking. Try --pilot {10 * m0}."
+                f"{m0:,} evaluations cannot tell the values from noise: even {MOST_PLANNED:,} "
+                f"would not promise this ranking. Try --pilot {10 * m0}, or value groups of rows."
             )
         elif m0 < 2 * n * job.repeats:
             notes.append(
@@ -157,10 +159,7 @@ def make_plan(
             epsilon = epsilon or signal or 0.1
             goal = f"proof: error below {epsilon:.2g} at {1 - delta:.0%}"
             options.append(option(goal, _whole(theory.samples_needed(n, epsilon, delta))))
-            notes.append(
-                "The last line is what the paper's proof asks for whatever the data; your data "
-                "need far less."
-            )
+            notes.append("The last line is what the paper's proof asks for whatever the data.")
         else:
             notes.append(
                 "The paper's guarantee is for Banzhaf values of a metric between 0 and 1; it says "
@@ -250,6 +249,22 @@ def _spread(found: Estimate) -> tuple[float, float]:
     return error, float(
         np.sqrt(deviation**2 - error**2)
     ) if deviation**2 - error**2 > clear else 0.0
+
+
+def _enough(agreement: Callable[[float], float], wanted: float) -> int | None:
+    """The fewest evaluations, to a hundredth, for which two runs would agree so well; None if not
+    even the most would do.
+    """
+    low, high = np.log(10.0), np.log(float(MOST_PLANNED))
+    if not agreement(MOST_PLANNED) >= wanted:
+        return None
+    while high - low > 0.01:
+        middle = (low + high) / 2
+        if agreement(np.exp(middle)) >= wanted:
+            high = middle
+        else:
+            low = middle
+    return _whole(np.exp(high))
 
 
 def _whole(m: float) -> int:

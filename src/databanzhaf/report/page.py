@@ -215,10 +215,14 @@ def _trust(content: Content) -> str:
     rows = {
         "Do two halves of the run agree?": _stated(
             trust.split_half,
-            f"Their rank correlation is {{:.2f}}, so another run of this size would agree at about "
-            f"{trust.stability or 0:.2f}. Above 0.9 single {content.who} can be compared, below "
-            "0.8 only the extremes are reliable",
+            "Their rank correlation is {:.2f}",
             "the run is too short, or its values have no ranking",
+        ),
+        "Would another run rank alike?": _stated(
+            trust.stability,
+            f"At a rank correlation of about {{:.2f}}. Above 0.9 single {content.who} can be "
+            "compared, below 0.8 only the extremes are reliable",
+            "there are no standard errors, or all values are equal",
         ),
         "Would other judging rows rank alike?": _stated(
             trust.stability_of_juries,
@@ -253,7 +257,7 @@ _BY_CLASS = "Boxes hold the middle half of each class, lowest mean first."
 _BY_GROUP = "Boxes hold the middle half of each group, lowest mean first."
 _RUN = (
     "Rank stability is the rank correlation that another run of that size would have with this "
-    "one, from two halves of it."
+    "one, by its standard errors."
 )
 _REMOVAL = (
     "The score of models trained without the lowest values, beside removing at random. Above the "

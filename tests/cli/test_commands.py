@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -17,7 +18,7 @@ from typer.testing import CliRunner
 
 import databanzhaf as db
 from databanzhaf.cli import app
-from databanzhaf.pipeline import Settings, prepare
+from databanzhaf.pipeline import Settings, notes, prepare
 
 COLUMNS = [
     "row",
@@ -532,7 +533,7 @@ def test_bad_input_gets_one_sentence_code_2_and_leaves_nothing(case):
         "unseen.csv", index=False
     )
     table.drop(columns="species").to_csv("no_target.csv", index=False)
-    table.drop(columns="site").to_csv("no_column.csv", index=False)
+    table.drop(columns="number").to_csv("no_column.csv", index=False)
     table.to_csv("semicolons.csv", index=False, sep=";")
     table.assign(site="Köln").to_csv("latin.csv", index=False, encoding="latin-1")
     Path("bad_models.py").write_text(
@@ -671,3 +672,44 @@ def test_help_does_not_import_what_it_does_not_need():
         ).stdout.strip()
         == "[]"
     )
+
+
+def test_what_is_said_before_and_after(suppliers):
+    base = ("value", suppliers, "--target", "bought", "--drop", "id", "--budget", 3000)
+    said = " ".join(invoke(*base).stdout.split())
+    assert "2 of numbers, 3 of categories (up to 7 different ones); 3 with gaps." in said
+    assert "Classes of `bought`: yes 169, no 131." in said
+    assert re.search(r"After 3,000 evaluations \(about \d+ seconds left\) another run would", said)
+    assert f"To repeat it: databanzhaf value {suppliers} --target bought --drop id" in said
+    quiet = invoke(*base, "--quiet").stdout
+    assert "Columns" not in quiet
+    assert "After 3,000" not in quiet
+    assert "lowest of 300" in quiet
+    answer = json.loads(invoke(*base, "--json").stdout)
+    assert answer["command"].startswith(f"databanzhaf value {suppliers}")
+
+
+def test_a_run_that_cannot_rank_says_so_on_the_way(tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(400, 3)), columns=list("abc"))
+    frame.assign(y=(frame["a"] + rng.normal(size=400) > 0).astype(int)).to_csv("n.csv", index=False)
+    said = " ".join(invoke("value", "n.csv", "--target", "y", "--budget", 1500).stdout.split())
+    assert "That is too little to compare single rows" in said
+    assert re.search(r"--budget [\d,]+ would reach 0.5 in about", said)
+
+
+def test_suspects_of_one_rare_class_get_an_alert():
+    labels = np.array(["no"] * 90 + ["yes"] * 10)
+    (said,) = notes.one_class(labels, np.arange(91, 99), "probability")
+    assert "100% of the suspects are `yes`, which is 10% of all rows" in said
+    assert "balanced_probability" in said
+    assert notes.one_class(labels, np.arange(91, 99), "balanced_probability") == []
+    assert notes.one_class(labels, np.arange(20), "probability") == []
+    assert notes.one_class(labels, None, "probability") == []
+
+
+def test_copies_get_a_note():
+    rows = np.repeat(np.arange(10.0), 2)[:, None]
+    (said,) = notes.copies(db.Dataset(rows, np.repeat(np.arange(10) % 2, 2)))
+    assert "10 of 20 rows are copies of another row" in said
+    assert notes.copies(db.Dataset(np.arange(20.0)[:, None], np.arange(20) % 2)) == []

@@ -109,7 +109,8 @@ def test_codes_among_the_features_get_a_note_and_an_option(codes, example):
         json.loads(Path(f, "run.json").read_text())["columns_after_encoding"]
         for f in ("runs/t", "texts")
     ]
-    assert widths == [4, 5]
+    # Codes that become one number are a column that is the same in every row, which is left out.
+    assert widths == [3 if float(codes[0]) == float(codes[1]) else 4, 5]
 
 
 def test_ordinary_numbers_get_no_note():

@@ -130,8 +130,7 @@ def test_a_counter_is_noticed_and_wrong_validation_columns_are_refused():
     table = pd.DataFrame({"n": np.arange(5), "x": [3.0, 1.0, 4.0, 1.0, 5.0]})
     encoder = Encoder(table)
     assert encoder.notes == [
-        "Column `n` counts the rows: what is not a feature is best left out with --drop, or names "
-        "the rows with --id."
+        "Column `n` left out: it numbers the rows.",
     ]
     with pytest.raises(InvalidInput, match="none called `x`"):
         encoder(table[["n"]])
@@ -166,3 +165,39 @@ def test_rows_are_known_by_their_place_whatever_index_was_stored(tmp_path):
 def test_a_comma_at_the_end_of_lines_shifts_no_column(tmp_path):
     (tmp_path / "t.csv").write_text("y,a\np,1,\nq,2,\n")
     assert read_table(tmp_path / "t.csv")["y"].tolist() == ["p", "q"]
+
+
+def test_columns_are_read_as_what_they_are_and_useless_ones_left_out(tmp_path):
+    n = 40
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {
+            "Unnamed: 0": np.arange(n),
+            "id": rng.permutation(n) + 100,
+            "when": pd.date_range("2024-01-01", periods=n).astype(str),
+            "price": [f"{1000 + i:,}.50" for i in range(n)],
+            "same": "x",
+            "kind": rng.choice(["a", "b", "c"], n),
+            "size": np.where(np.arange(n) % 5, rng.normal(size=n), np.nan),
+        }
+    )
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    table = read_table(tmp_path / "t.csv")
+    assert table["when"].dtype.kind == "M"
+    encoder = Encoder(table)
+    said = " ".join(encoder.notes)
+    assert "`Unnamed: 0`, `id` left out: they number the rows" in said
+    assert "`same` left out: the same in every row" in said
+    assert "`price` read as text because of numbers such as `1,000.50`" in said
+    assert encoder.read_as == (
+        "Columns: 1 of numbers, 2 of categories (up to 40 different ones), 1 of dates; 1 with gaps."
+    )
+    alone = Encoder(pd.DataFrame({"id": np.arange(5)}))  # nothing else to learn from
+    assert alone(pd.DataFrame({"id": np.arange(5)})).shape == (5, 1)
+
+
+def test_texts_that_only_look_like_dates_stay_texts(tmp_path):
+    (tmp_path / "t.csv").write_text("d,e\n2024-06-31,2024-01-01\n2024-01-02,soon\n")
+    table = read_table(tmp_path / "t.csv")
+    assert table["d"].tolist() == ["2024-06-31", "2024-01-02"]
+    assert table["e"].tolist() == ["2024-01-01", "soon"]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import sys
+import time
+from collections.abc import Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -44,6 +46,7 @@ from databanzhaf.cli.small import doctor, example, margin
 from databanzhaf.cli.streams import only_json, patient_streams, say
 from databanzhaf.cli.text import (
     Screen,
+    command_of,
     decimals,
     duration,
     in_bytes,
@@ -56,7 +59,12 @@ from databanzhaf.errors import BackendUnavailable, to_install
 from databanzhaf.kernels.compiling import WORDS, listen
 
 if TYPE_CHECKING:
-    from databanzhaf.pipeline import Result, Settings
+    from databanzhaf.diagnostics import Checkpoint
+    from databanzhaf.pipeline import Job, Result, Settings
+    from databanzhaf.progress import Watcher
+
+# Evaluations after which a run says what it will be worth.
+PILOT = 200
 
 app = typer.Typer(
     name="databanzhaf",
@@ -115,6 +123,7 @@ def value(
             "--curve", help="Also retrain while removing the lowest values first: does it help?"
         ),
     ] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing before the values.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Give every training row (or group of rows) a value. Rerun the same command to resume."""
@@ -125,9 +134,12 @@ def value(
         folder = out or Path("runs") / data.name.split(".")[0]
         job = pipeline.prepare(settings)
         screen = Screen(quiet=as_json)
-        introduce(screen, job)
-        with stops_after_a_batch(folder, watch=not as_json and sys.stderr.isatty()) as watcher:
-            result = pipeline.run(job, folder, watch=watcher)
+        if not quiet:
+            introduce(screen, job)
+        watch = not as_json and sys.stderr.isatty()
+        with stops_after_a_batch(folder, watch=watch) as watcher:
+            told = watcher if quiet or as_json else _forecasting(screen, job, watcher)
+            result = pipeline.run(job, folder, watch=told)
         with stops_after_the_values(folder):
             if curve:
                 result = pipeline.add_curve(result, folder)
@@ -140,6 +152,7 @@ def value(
             written = ", ".join(str(folder / name) for name in made)
             screen.print(f"Written: {written}", soft_wrap=True)
             screen.print(report, soft_wrap=True)
+            screen.print(f"To repeat it: {command_of(result, folder)}", soft_wrap=True)
 
 
 @app.command()
@@ -299,6 +312,31 @@ def report(
 
 for command in (margin, example, doctor, reproduce):
     app.command()(command)
+
+
+def _forecasting(screen: Screen, job: Job, watcher: Watcher) -> Watcher:
+    """A watcher that also says, once some evaluations are there, what the run will be worth."""
+    from databanzhaf.pipeline import forecast
+
+    start, before, told = time.perf_counter(), -1, False
+
+    def watch(done: int, total: int, checkpoints: Sequence[Checkpoint]) -> None:
+        nonlocal before, told
+        before = done if before < 0 else before
+        fresh = done - before
+        if not told and checkpoints and fresh > 0:
+            # With fewer evaluations than rows the fit is not yet what it will be.
+            enough = max(PILOT, min(2 * job.dataset.n_players, total // 5))
+            seen = [each for each in checkpoints if each.estimate.n_evaluations >= enough]
+            if seen:
+                told = True
+                seconds = (time.perf_counter() - start) / fresh
+                spent = seconds * seen[0].estimate.n_evaluations
+                for line in forecast(job, seen[0], total, spent):
+                    screen.print(line)
+        watcher(done, total, checkpoints)
+
+    return watch
 
 
 def _report(result: Result, folder: Path) -> str:

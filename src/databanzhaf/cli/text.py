@@ -35,6 +35,8 @@ def introduce(screen: Screen, job: Job) -> None:
         f"{job.dataset.n_players:,} {job.who} to value, judged by {job.judges}; {kind} of "
         f"`{job.settings.target}` by {job.settings.model}, scored by {job.metric}."
     )
+    if job.read_as:
+        screen.print(job.read_as)
     if job.metric == "probability":
         screen.print("A model's score is the mean probability that it gives to the true class.")
     counted = " Rows count from 0." if job.who == "rows" else ""
@@ -68,10 +70,18 @@ def summary(result: Result, folder: Path) -> dict[str, Any]:
         "judging_rows": len(job.dataset.y_val),
         "suspects": table.loc[table["flag"] == "suspect", name].tolist(),
         "lowest": table.head(10).drop(columns="flag").to_dict(orient="records"),
+        "command": command_of(result, folder),
         "values": str(folder / "values.csv"),
         "ledger": str(folder / "run.db"),
         "notes": [*job.notes, *_doubts(result)],
     }
+
+
+def command_of(result: Result, folder: Path) -> str:
+    """What to type to make the run again."""
+    from databanzhaf.report.build import command
+
+    return command(result.record, result.job, folder)
 
 
 def _finite(number: float) -> float | None:

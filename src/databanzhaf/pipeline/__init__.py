@@ -1,7 +1,7 @@
 """The main job: settings → prepare → run → one Result."""
 
 from databanzhaf.pipeline.outputs import check_not_input, write_table
-from databanzhaf.pipeline.plan import make_plan
+from databanzhaf.pipeline.plan import forecast, make_plan
 from databanzhaf.pipeline.preparing import Job, prepare
 from databanzhaf.pipeline.record import Record
 from databanzhaf.pipeline.result import Result
@@ -16,6 +16,7 @@ __all__ = [
     "Settings",
     "add_curve",
     "check_not_input",
+    "forecast",
     "make_plan",
     "prepare",
     "reread",

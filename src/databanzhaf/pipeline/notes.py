@@ -28,6 +28,18 @@ def codes(table: pd.DataFrame, left_out: set[Any]) -> list[str]:
     return found
 
 
+def counts(name: str, labels: Any, classifies: bool) -> list[str]:
+    """How many rows each class has, or between what the targets lie."""
+    if not classifies:
+        numbers = np.asarray(labels, dtype=np.float64)
+        return [f"`{name}` lies between {numbers.min():.6g} and {numbers.max():.6g}."]
+    found, sizes = np.unique(labels, return_counts=True)
+    order = np.argsort(-sizes, kind="stable")
+    shown = [f"{found[place]} {sizes[place]:,}" for place in order[:6]]
+    more = f" and {len(found) - 6} more" if len(found) > 6 else ""
+    return [f"Classes of `{name}`: {', '.join(shown)}{more}."]
+
+
 def classes(name: str, labels: Any, *, asked: bool) -> list[str]:
     """Classes that may be amounts, or slips of the pen; `asked` if the user asked for classes."""
     found, counts = np.unique(labels, return_counts=True)

@@ -16,6 +16,7 @@ import numpy as np
 
 from databanzhaf import chance, theory
 from databanzhaf.designs import describe
+from databanzhaf.diagnostics import Checkpoint
 from databanzhaf.diagnostics import stability as rank_stability
 from databanzhaf.errors import EvaluationFailed, InvalidInput, check_between, check_count
 from databanzhaf.estimate import Estimate
@@ -40,6 +41,8 @@ _BOUNDED = (
 )
 
 
+# Below this rank stability a run says what would do.
+LOW_STABILITY = 0.5
 # Evaluations beyond which nobody would go.
 MOST_PLANNED = 100_000_000
 # A pilot is made ten times longer, or five evaluations for each player, if that takes no longer.
@@ -168,6 +171,36 @@ def make_plan(
     if isinstance(notion, LeastCore):
         notes.append("The least core has no standard errors; only time can be predicted.")
     return Plan(n, m0, seconds, error, signal, _peak_memory(), tuple(options), tuple(notes))
+
+
+def forecast(job: Job, checkpoint: Checkpoint, total: int, seconds: float) -> list[str]:
+    """What the first evaluations of a run promise for all of them: rank stability and time; and, if
+    that is little, what would do. `seconds` is what they took.
+    """
+    found = checkpoint.estimate
+    done = found.n_evaluations
+    agrees = rank_stability(found, np.sqrt(done / total))
+    if not np.isfinite(agrees) or done >= total:
+        return []
+    time_left = in_words(seconds * (total - done) / done)
+    said = f"After {total:,} evaluations ({time_left} left) another run would rank the {job.who} "
+    said += f"alike at a rank correlation of about {max(agrees, 0.0):.2f}."
+    if agrees >= LOW_STABILITY:
+        return [said]
+    wanted = _enough(lambda m: rank_stability(found, np.sqrt(done / m)), LOW_STABILITY)
+    lines = [said, "That is too little to compare single rows; the lowest ones settle first."]
+    if wanted is not None:
+        cost = in_words(seconds * wanted / done)
+        lines.append(f"--budget {wanted // job.repeats:,} would reach {LOW_STABILITY:g} in {cost}.")
+    return [" ".join([*lines, "Groups of rows by --groups need far fewer."])]
+
+
+def in_words(seconds: float) -> str:
+    """A duration as people say it."""
+    for size, unit in ((86400, "days"), (3600, "hours"), (60, "minutes")):
+        if seconds >= 1.5 * size:
+            return f"about {seconds / size:,.0f} {unit}"
+    return f"about {seconds:,.0f} seconds"
 
 
 def _pilot(job: Job, budget: int) -> tuple[int, float, float, Estimate]:

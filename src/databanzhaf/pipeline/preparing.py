@@ -39,6 +39,7 @@ class Job:
     table: pd.DataFrame
     digests: dict[str, str]
     notes: tuple[str, ...] = field(default=())
+    read_as: str = ""
 
     @cached_property
     def metric(self) -> str:
@@ -147,6 +148,7 @@ def prepare(settings: Settings, fingerprint: dict[str, str] | None = None) -> Jo
         table.iloc[rows],
         digests,
         tuple(noted),
+        " ".join([ready.read_as, *notes.counts(settings.target, target, classifies)]),
     )
 
 

@@ -31,6 +31,7 @@ class Ready:
     held_out: BoolArray
     notes: tuple[str, ...]
     evaluator: Evaluator
+    read_as: str = ""
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,7 @@ def make_ready(
     `groups` has one entry for each row of X; `index` are the rows' names.
     """
     _check_labels(y, classifies, alone=validation is None)
-    notes: list[str] = []
+    notes, read_as = [], ""  # type: list[str], str
     if not model.takes_rows_as_they_are and hasattr(X, "columns"):
         notes += mostly_numbers(X)
     held, X_val, y_val = np.zeros(len(y), dtype=np.bool_), None, None
@@ -105,7 +106,7 @@ def make_ready(
     if not model.takes_rows_as_they_are:
         how = {"one_hot": not model.takes_categories, "fills_gaps": not model.takes_gaps}
         encode = Encoder(X, **how)
-        X, notes = encode(X), [*encode.notes, *notes]
+        X, notes, read_as = encode(X), [*encode.notes, *notes], encode.read_as
         X_val = None if X_val is None else encode(X_val)
     if index is not None and groups is None:
         import pandas as pd
@@ -116,7 +117,7 @@ def make_ready(
     game = _game(model, dataset, classifies)
     apart = isinstance(game, Learner) and model.n_jobs != 1
     evaluator = Processes(model.n_jobs) if apart else Local()
-    return Ready(game, dataset, held, tuple(notes), evaluator)
+    return Ready(game, dataset, held, tuple(notes), evaluator, read_as)
 
 
 def take(X: Any, which: BoolArray) -> Any:

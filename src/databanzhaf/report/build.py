@@ -166,22 +166,22 @@ def _settings(record: Record, job: Job, folder: Path) -> dict[str, str]:
     """As they were typed: the files are those that `record.files` names, wherever they
     were found.
     """
-    typed = dict(zip(("data", "validation"), record.files, strict=False))
-    words = {**job.settings.words(), **typed}
     files = {f"sha256 of {name}": digest for name, digest in record.files.items()}
     versions = ", ".join(f"{name} {version}" for name, version in record.versions.items())
     return {
-        "command": _command(words, folder),
+        "command": command(record, job, folder),
         **files,
         "databanzhaf": record.databanzhaf,
         "versions": versions,
     }
 
 
-def _command(words: dict[str, Any], folder: Path) -> str:
+def command(record: Record, job: Job, folder: Path) -> str:
     """What to type to make the run again: every setting that is not the default, and the folder if
     it is another. Of an absolute path only the name: a report tells nobody where it was made.
     """
+    typed = dict(zip(("data", "validation"), record.files, strict=False))
+    words = {**job.settings.words(), **typed}
     usual = Settings("", "").words()
     command = ["databanzhaf", "value", words.pop("data")]
     for name, value in words.items():

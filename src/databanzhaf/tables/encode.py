@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,11 @@ if TYPE_CHECKING:
 MOST_CATEGORIES = 30
 
 
+# Numbers that are written for people: 1,234.50 and $5.
+_WITH_THOUSANDS = r"\s*[$€£]?\s*-?\d{1,3}(?:,\d{3})+(?:\.\d+)?\s*"
+_MONEY = r"\s*[$€£]?\s*-?\d+(?:\.\d+)?\s*"
+
+
 class Encoder:
     """Mixed columns into float64: numbers scaled, missing ones set to the median; categories
     one-hot, missing ones as one more category.
@@ -23,7 +29,8 @@ class Encoder:
     With `fills_gaps=False` missing numbers stay NaN. With `one_hot=False` numbers stay as they are,
     missing ones NaN, and categories become columns of pandas' `category` type, for a forest.
     Infinite numbers count as missing. Fitted once, on all training rows. `notes` says what a person
-    should know about it.
+    should know about it, and `read_as` what the columns are. Columns that are the same in every row
+    or number the rows are left out.
     """
 
     def __init__(
@@ -37,6 +44,8 @@ class Encoder:
                 got=f"`{twice}` twice",
                 remedy="Rename one of them.",
             )
+        dates = [name for name in table.columns if table[name].dtype.kind == "M"]
+        gaps = int(table.isna().any().sum())
         table = _plain(table)
         numbers = [
             name
@@ -47,8 +56,22 @@ class Encoder:
         empty = [name for name in table.columns if name not in numbers and name not in texts]
         if empty:
             self.notes.append(f"{_listed(empty)} left out: no value in any row.")
+        disguised = [
+            name
+            for name in texts
+            if table[name].str.fullmatch(_WITH_THOUSANDS).any()
+            and table[name].str.fullmatch(rf"{_WITH_THOUSANDS}|{_MONEY}").mean() > 0.5
+        ]
+        if disguised:
+            self.notes.append(
+                f"{_listed(disguised)} read as text because of numbers such as "
+                f"`{table[disguised[0]][table[disguised[0]].str.contains(',')].iloc[0]}`. Write "
+                "them without separators of thousands and currency signs."
+            )
         commas = [
-            name for name in texts if table[name].str.fullmatch(r"\s*-?\d+,\d+\s*").mean() > 0.5
+            name
+            for name in texts
+            if name not in disguised and table[name].str.fullmatch(r"\s*-?\d+,\d+\s*").mean() > 0.5
         ]
         if commas:
             self.notes.append(
@@ -69,20 +92,30 @@ class Encoder:
         counters = [
             name
             for name in numbers
-            if len(table) > 2 and (np.diff(table[name].to_numpy()) == 1).all()
+            if name not in dates and _counts_rows(name, table[name].to_numpy())
         ]
-        if counters:
-            self.notes.append(
-                f"{_listed(counters)} {_verb('count', counters)} the rows: what is not a feature "
-                "is "
-                "best left out with --drop, or names the rows with --id."
-            )
+        constant = [name for name in table.columns if table[name].nunique(dropna=False) == 1]
+        constant = [name for name in constant if name not in empty]
+        if len(constant) + len(counters) < len(numbers) + len(texts):
+            if counters:
+                which = "it numbers" if len(counters) == 1 else "they number"
+                self.notes.append(f"{_listed(counters)} left out: {which} the rows.")
+            if constant:
+                self.notes.append(f"{_listed(constant)} left out: the same in every row.")
+            numbers = [name for name in numbers if name not in {*counters, *constant}]
+            texts = [name for name in texts if name not in constant]
         if not numbers and not texts:
             raise InvalidInput(
                 "there is no column to learn from other than the target",
                 remedy="Add features, or check the separator.",
             )
         self._columns, self._texts = [*numbers, *texts], texts
+        self.read_as = _read_as(
+            [name for name in numbers if name not in dates],
+            {name: table[name].nunique() for name in texts},
+            [name for name in numbers if name in dates],
+            gaps,
+        )
         self._transformer = None
         if one_hot:
             self._transformer = _one_hot(len(numbers), len(texts), fills_gaps)
@@ -127,6 +160,27 @@ class Encoder:
                 "ignore", "Found unknown categories"
             )  # they are encoded as the rare ones are
             return np.asarray(self._transformer.transform(self._numbered(plain)), dtype=np.float64)
+
+
+def _counts_rows(name: Any, numbers: Any) -> bool:
+    """Whether a column numbers the rows: in their order, or in any by a name that says so."""
+    if len(numbers) < 3 or np.isnan(numbers).any():
+        return False
+    in_order = bool((np.diff(numbers) == 1).all())
+    named = bool(re.fullmatch(r"(?i)unnamed: \d+|index|row|row_?(id|no|number)|id", str(name)))
+    return in_order or (named and bool((np.diff(np.sort(numbers)) == 1).all()))
+
+
+def _read_as(numbers: list[Any], categories: dict[Any, int], dates: list[Any], gaps: int) -> str:
+    """How many columns of which kind, in one line."""
+    most = max(categories.values(), default=0)
+    kinds = [
+        (len(numbers), "numbers"),
+        (len(categories), f"categories (up to {most:,} different ones)"),
+        (len(dates), "dates"),
+    ]
+    parts = ", ".join(f"{count} of {kind}" for count, kind in kinds if count)
+    return f"Columns: {parts}{f'; {gaps} with gaps' if gaps else ''}."
 
 
 def _one_hot(n_numbers: int, n_texts: int, fills_gaps: bool) -> Any:

@@ -129,6 +129,9 @@ def _read_delimited(
             name for name in table.columns if name not in asked and table[name].dtype.kind in "iuf"
         ]
         table.attrs["codes"] = lossy_codes(path, as_written, table, numbers)
+        for name in table.columns:
+            if name not in asked and table[name].dtype.kind not in "biuf":
+                table[name] = _dates(table[name])
         return table
     except InvalidInput:
         raise
@@ -151,6 +154,20 @@ def _read_delimited(
             f"`{path}` cannot be read as a table ({first_line(error)})",
             remedy="Check the separator and the quotes.",
         ) from error
+
+
+def _dates(column: pd.Series[Any]) -> pd.Series[Any]:
+    """Dates as such, if every cell is one as ISO 8601 writes it; else the texts as they are."""
+    import pandas as pd
+
+    known = column.dropna().astype(str)
+    iso = r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?)?"
+    if not len(known) or not known.str.fullmatch(iso).all():
+        return column
+    try:
+        return pd.to_datetime(column, format="ISO8601")
+    except (ValueError, OverflowError):  # the 31st of June
+        return column
 
 
 def _check_header(path: Path, separator: str, how: dict[str, Any]) -> None:

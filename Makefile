@@ -39,7 +39,7 @@ bench: $(READY) .venv-baseline/.ready
 
 $(INSTALLED): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[report]' -c constraints.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[plots]' -c constraints.txt
 	touch $@
 
 $(READY): $(INSTALLED)

@@ -50,7 +50,7 @@ def main(folder):
             "pip",
             "install",
             "--quiet",
-            f"{wheel.resolve()}[report]",
+            f"{wheel.resolve()}[plots]",
         ]
         subprocess.run(install, check=True)
         clean = {name: text for name, text in os.environ.items() if name != "PYTHONPATH"}

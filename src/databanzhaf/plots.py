@@ -18,7 +18,7 @@ def _axes(ax: Any, size: tuple[float, float]) -> Any:
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
-        raise BackendUnavailable.missing("plots need", "matplotlib", "report") from error
+        raise BackendUnavailable.missing("plots need", "matplotlib", "plots") from error
     return ax if ax is not None else plt.subplots(figsize=size, layout="constrained")[1]
 
 

@@ -397,7 +397,7 @@ def test_doctor_tells_what_is_missing(monkeypatch):
     found = doctor.examine()
     assert "pip install 'databanzhaf[torch]'" in found["packages"]["torch"]
     assert "torch is not installed" in found["devices"]["CUDA"]
-    assert "pip install 'databanzhaf[report]'" in found["packages"]["plotly"]
+    assert "pip install 'databanzhaf[plots]'" in found["packages"]["matplotlib"]
     monkeypatch.setenv("DATABANZHAF_DATA", "somewhere")
     assert doctor.examine()["databanzhaf"]["DATABANZHAF_DATA"] == "somewhere"
 

@@ -33,7 +33,7 @@ def nasty_table(path):
             "quote\"'`": rng.choice([ATTACK, "</script>", "שלום עולם"], n),
         }
     )
-    table["long"] = rng.choice(["w" * 10_000, "{data}{plotly}{script}", "\u2028\u2029 <!-- "], n)
+    table["long"] = rng.choice(["w" * 10_000, "{data}{charts}{script}", "\u2028\u2029 <!-- "], n)
     table["label"] = np.where(table["x"] + rng.normal(size=n) > 0, "yes <b>", "no & 'no'")
     table["site"] = rng.choice(["<i>north</i>", "south"], n)
     table.to_csv(path, index=False)

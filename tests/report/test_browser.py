@@ -4,6 +4,7 @@ accessible, harmless.
 
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 pytestmark = pytest.mark.browser
@@ -118,7 +119,7 @@ def test_text_from_the_data_neither_runs_nor_breaks_the_page(open_page):
     assert page.locator("#rows tbody tr").count() == 60
     text = page.locator("#rows").inner_text()
     assert "<script>window.hacked=1</script>" in text
-    assert "{data}{plotly}{script}" in text
+    assert "{data}{charts}{script}" in text
     assert "(10,000 characters)" in text
     assert page.locator("#rows img").count() == 0
 
@@ -142,3 +143,31 @@ def test_colours_follow_the_system(open_page):
     page.emulate_media(color_scheme="dark")
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") != light
     assert page.errors == []
+
+
+def test_the_rows_shown_are_saved_as_a_table(open_page, tmp_path):
+    page = open_page("nasty")
+    if page.locator("#only").is_checked():
+        page.locator("#only").press("Space")
+    with page.expect_download() as waiting:
+        page.locator("#save").press("Enter")
+    waiting.value.save_as(tmp_path / "rows.csv")
+    saved = pd.read_csv(tmp_path / "rows.csv", dtype=str, keep_default_na=False)
+    assert len(saved) == 60  # all pages
+    assert sorted(saved["rank"].astype(int)) == list(range(1, 61))
+    texts = saved.to_numpy().ravel().tolist()
+    assert not any(text.startswith(("=", "@", "+")) for text in texts)
+
+
+def test_a_point_tells_who_it_is(open_page):
+    page = open_page("rows")
+    box = page.locator("#sorted").bounding_box()
+    for step in range(40):
+        page.mouse.move(box["x"] + 60 + step * 2, box["y"] + box["height"] * 0.8)
+        if page.locator("#sorted .tip").is_visible():
+            break
+    for step in range(30):
+        page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 20 + step * 10)
+        if page.locator("#sorted .tip").is_visible():
+            break
+    assert "row" in page.locator("#sorted .tip").inner_text()

@@ -55,12 +55,11 @@ from databanzhaf.cli.text import (
     summary,
     tell,
 )
-from databanzhaf.errors import BackendUnavailable, to_install
 from databanzhaf.kernels.compiling import WORDS, listen
 
 if TYPE_CHECKING:
     from databanzhaf.diagnostics import Checkpoint
-    from databanzhaf.pipeline import Job, Result, Settings
+    from databanzhaf.pipeline import Job, Settings
     from databanzhaf.progress import Watcher
 
 # Evaluations after which a run says what it will be worth.
@@ -129,6 +128,7 @@ def value(
     """Give every training row (or group of rows) a value. Rerun the same command to resume."""
     with one_sentence(), only_json(as_json) as answer:
         from databanzhaf import pipeline
+        from databanzhaf.report import write_report
 
         settings = _settings(locals())
         folder = out or Path("runs") / data.name.split(".")[0]
@@ -143,7 +143,7 @@ def value(
         with stops_after_the_values(folder):
             if curve:
                 result = pipeline.add_curve(result, folder)
-            report = _report(result, folder)
+            page = write_report(result, folder)
             if as_json:
                 answer(summary(result, folder))
                 return
@@ -151,7 +151,10 @@ def value(
             made = ["values.csv", "run.db", "run.json", *(["curve.json"] if curve else [])]
             written = ", ".join(str(folder / name) for name in made)
             screen.print(f"Written: {written}", soft_wrap=True)
-            screen.print(report, soft_wrap=True)
+            screen.print(
+                f"Open {page} in a browser: values, suspects and how far to trust them.",
+                soft_wrap=True,
+            )
             screen.print(f"To repeat it: {command_of(result, folder)}", soft_wrap=True)
 
 
@@ -337,18 +340,6 @@ def _forecasting(screen: Screen, job: Job, watcher: Watcher) -> Watcher:
         watcher(done, total, checkpoints)
 
     return watch
-
-
-def _report(result: Result, folder: Path) -> str:
-    """Write the report if its chart library is there; a sentence about it."""
-    from databanzhaf.report import write_report
-
-    try:
-        path = write_report(result, folder)
-    except BackendUnavailable:
-        command = f"databanzhaf report {folder / 'run.db'}"
-        return f"For a report to look at in a browser: {to_install('report')}, then {command}"
-    return f"Open {path} in a browser: values, suspects and how far to trust them."
 
 
 def _settings(given: dict[str, Any]) -> Settings:

@@ -24,8 +24,7 @@ _NEEDED = (
 _OPTIONAL = {
     "torch": ("torch", "networks on a GPU, your own torch modules"),
     "pyarrow": ("parquet", "Parquet files"),
-    "plotly": ("report", "the report"),
-    "matplotlib": ("report", "plots"),
+    "matplotlib": ("plots", "plots in notebooks"),
 }
 
 

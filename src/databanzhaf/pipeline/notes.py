@@ -96,7 +96,7 @@ def one_class(labels: Any, suspects: IntArray | None, metric: str) -> list[str]:
     share = np.bincount(which, minlength=len(names)) / len(which)
     among = np.bincount(which[suspects], minlength=len(names)) / len(suspects)
     most = int(among.argmax())
-    if among[most] < 0.8 or share[most] > 0.5:
+    if among[most] < 0.8 or share[most] > 1 / 3:
         return []
     return [
         f"{among[most]:.0%} of the suspects are `{names[most]}`, which is {share[most]:.0%} of all "

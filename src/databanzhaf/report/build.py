@@ -51,8 +51,8 @@ def content_of(result: Result, folder: Path) -> Content:
         rule=settings.flag,
         alerts=[
             *no_better_than_guessing(result.record.scores, who),
-            *(one_class(job.labels, suspects, job.metric) if rows_have_classes else ()),
             *describe(estimate, suspects, result.trust, who, rule=settings.flag, groups=groups),
+            *(one_class(job.labels, suspects, job.metric) if rows_have_classes else ()),
         ],
         names=_names(job),
         values=estimate.values,

@@ -1,112 +1,89 @@
 "use strict";
 const data = JSON.parse(document.getElementById("data").textContent);
 
-function colour(name) {
-  return getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
-}
-
-// ---------------------------------------------------------------- charts
-
-function layout(title, x, y, more) {
-  const axis = { gridcolor: colour("line"), zerolinecolor: colour("faint"), linecolor: colour("line"), automargin: true };
-  return Object.assign(
-    {
-      paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", font: { color: colour("ink"), family: "inherit", size: 13 },
-      margin: { l: 56, r: 16, t: innerWidth < 640 ? 72 : 36, b: 48 }, xaxis: Object.assign({ title: { text: x } }, axis), yaxis: Object.assign({ title: { text: y } }, axis),
-      legend: { orientation: "h", y: 1.02, yanchor: "bottom", x: 0 }, hovermode: "closest", showlegend: true,
-    },
-    more || {},
-  );
-}
-
-function draw(id, traces, shape) {
-  const box = document.getElementById(id);
-  if (box) Plotly.react(box, traces, shape, { responsive: true, displaylogo: false, displayModeBar: false });
-}
-
-// Names come from the user's data; Plotly reads some HTML in them.
-function safe(text) {
-  return String(text).replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;").slice(0, 60);
-}
-
-function sorted() {
-  const { places, values, low, high, names, suspect } = data;
-  const dots = (which, name, mark) => {
-    const pick = (column) => column.filter((_, i) => suspect[i] === which);
-    return {
-      type: "scatter", mode: "markers", name, x: pick(places), y: pick(values), text: pick(names).map(safe),
-      hovertemplate: "%{text}<br>value %{y:.5f}<extra></extra>", marker: mark,
-    };
-  };
-  const band = { type: "scatter", mode: "lines", line: { width: 0 }, hoverinfo: "skip", x: places };
-  const traces = high.every((v) => v === null) ? [] : [
-    Object.assign({}, band, { y: high, showlegend: false }),
-    Object.assign({}, band, { y: low, fill: "tonexty", fillcolor: colour("band") + "99", name: "95% interval" }),
-  ];
-  traces.push(dots(false, "not suspect", { color: colour("main"), size: 5 }));
-  if (suspect.some((flag) => flag)) traces.push(dots(true, "suspect", { color: colour("bad"), size: 7, symbol: "x" }));
-  const gaps = low.some((v) => v === null) && low.some((v) => v !== null);
-  draw("sorted", few || gaps ? bars(dots) : traces, layout("", data.who + ", lowest value first", "value", axis()));
-}
-
 // Few enough to show each by its name, with its own interval.
 const few = data.names.length <= 40;
 
-function bars(dots) {
-  const { values, low, high, suspect } = data;
-  return [[false, "not suspect", "main"], [true, "suspect", "bad"]].filter(([which]) => suspect.includes(which)).map(([which, name, hue]) => {
-    const pick = (column) => column.filter((_, i) => suspect[i] === which), at = pick(values.map((_, i) => i));
-    const reach = (end, sign) => at.map((i) => (end[i] === null ? 0 : sign * (end[i] - values[i])));
-    return Object.assign(dots(which, name, { color: colour(hue), size: few ? 9 : 5, symbol: which ? "x" : "circle" }), {
-      error_y: { type: "data", symmetric: false, array: reach(high, 1), arrayminus: reach(low, -1), color: colour(few ? hue : "band"), width: few ? 4 : 0 },
-    });
-  });
+// ---------------------------------------------------------------- charts
+
+const cut = (text) => String(text).slice(0, 24);
+
+// The axis shows nearly all values: a few that lie far out sit at its ends, and the words below say how many.
+function main(values, low, high) {
+  const order = values.filter((v) => v !== null).sort((a, b) => a - b), n = order.length;
+  const at = (p) => order[Math.round(p * (n - 1))];
+  const [first, last] = [at(0.02), at(0.98)], room = 3 * (last - first) || Math.abs(last) || 1;
+  const far = n > 50 ? order.filter((v) => v < first - room || v > last + room).length : 0;
+  const near = far ? order.filter((v) => v >= first - room && v <= last + room) : order;
+  const ends = [...low, ...high].filter((v) => v !== null && (!far || (v >= near[0] - room && v <= near[near.length - 1] + room)));
+  const middle = few || !far ? ends : [];
+  return [range([...near, ...middle], true), far];
 }
 
-function axis() {
-  const made = Object.assign(layout("", data.who + ", lowest value first", "").xaxis, { zeroline: false, range: [0.5 - data.table.all / 100, data.table.all * 1.01 + 0.5] });
-  const names = { tickvals: data.places, ticktext: data.names.map((name) => safe(name).slice(0, 24)) };
-  return { xaxis: few ? Object.assign(made, names) : made };
+function sorted() {
+  const box = document.getElementById("sorted");
+  const { places, values, low, high, names, suspect } = data;
+  const [y, far] = main(values, low, high);
+  const at = few ? values.map((_, i) => i) : places;
+  const x = few ? [-0.7, values.length - 0.3] : [0, data.table.all + 1];
+  const chart = axes(box, { x, y, xlabel: data.who + ", lowest value first", ylabel: "value", names: few ? names.map(cut) : null });
+  const measured = high.some((v) => v !== null), entries = [];
+  const pick = (column, which) => column.filter((_, i) => suspect[i] === which);
+  for (const [which, kind] of [[false, "main"], [true, "bad"]]) {
+    if (few) whiskers(chart, pick(at, which), pick(low, which), pick(high, which), kind);
+  }
+  if (measured && !few) band(chart, at, low, high);
+  if (measured) entries.push([few ? "whisker" : "band", "95% interval"]);
+  dots(chart, pick(at, false), pick(values, false), "main");
+  if (suspect.includes(false)) entries.push(["main", "not suspect"]);
+  dots(chart, pick(at, true), pick(values, true), "bad");
+  if (suspect.includes(true)) entries.push(["bad", "suspect"]);
+  if (far) entries.push(["", `${far} beyond the axis, drawn at its ends`]);
+  legend(box, entries);
+  tell(chart, at, values, (i) => `${names[i].slice(0, 60)}: ${values[i].toLocaleString("en", { maximumSignificantDigits: 4 })}`);
 }
 
 function parts(id, labels) {
-  if (!labels) return;
+  const box = document.getElementById(id);
+  if (!labels || !box) return;
   const sums = new Map();
-  labels.forEach((label, i) => {
-    if (!sums.has(label)) sums.set(label, []);
-    sums.get(label).push(data.values[i]);
+  labels.forEach((name, i) => {
+    if (!sums.has(name)) sums.set(name, []);
+    sums.get(name).push(data.values[i]);
   });
   const mean = (list) => list.reduce((a, b) => a + b, 0) / list.length;
   const names = [...sums.keys()].sort((a, b) => mean(sums.get(a)) - mean(sums.get(b))).slice(0, 40);
-  const traces = names.map((name) => ({
-    type: "box", y: sums.get(name), name: safe(name) + " (" + sums.get(name).length + ")", marker: { color: colour("main"), size: 3 },
-    boxpoints: "outliers", line: { width: 1.5 },
-  }));
-  draw(id, traces, layout("", "", "value", { showlegend: false }));
+  const groups = names.map((name) => sums.get(name)), [y] = main(groups.flat(), [], []);
+  const chart = axes(box, { x: [-0.6, names.length - 0.4], y, ylabel: "value", names: names.map((name) => cut(name) + " (" + sums.get(name).length + ")") });
+  boxes(chart, groups);
 }
 
 function progress() {
-  if (!data.series) return;
+  const box = document.getElementById("progress");
+  if (!data.series || !box) return;
   const { evaluations, std_error, stability } = data.series;
-  draw("progress", [
-    { type: "scatter", mode: "lines+markers", name: "rank stability", x: evaluations, y: stability, line: { color: colour("main") } },
-    { type: "scatter", mode: "lines+markers", name: "median standard error", x: evaluations, y: std_error, yaxis: "y2",
-      line: { color: colour("bad"), dash: "dot" }, marker: { symbol: "square" } },
-  ], layout("", "evaluations", "rank stability", {
-    yaxis2: { title: { text: "standard error" }, overlaying: "y", side: "right", showgrid: false, automargin: true, rangemode: "tozero", tickmode: "auto", nticks: 6 },
-  }));
+  const chart = axes(box, {
+    x: range(evaluations), y: range([...stability, 0, 1]), right: range(std_error, true),
+    xlabel: "evaluations", ylabel: "rank stability", rightlabel: "standard error",
+  });
+  line(chart, evaluations, stability, "main");
+  dots(chart, evaluations, stability, "main");
+  line(chart, evaluations, std_error, "bad dashed", chart.sr);
+  legend(box, [["main", "rank stability"], ["bad dashed", "median standard error"]]);
+  tell(chart, evaluations, stability, (i) => `${evaluations[i].toLocaleString("en")} evaluations: ${stability[i].toFixed(2)}`);
 }
 
 function removal() {
-  if (!data.curve) return;
+  const box = document.getElementById("removal");
+  if (!data.curve || !box) return;
   const { counts, utility, mean, low, high } = data.curve;
-  const band = { type: "scatter", mode: "lines", line: { width: 0 }, hoverinfo: "skip", x: counts };
-  draw("removal", [
-    Object.assign({}, band, { y: high, showlegend: false }),
-    Object.assign({}, band, { y: low, fill: "tonexty", fillcolor: colour("band") + "99", name: "random, 95% band" }),
-    { type: "scatter", mode: "lines", name: "random order", x: counts, y: mean, line: { color: colour("faint"), dash: "dash" } },
-    { type: "scatter", mode: "lines+markers", name: "lowest value first", x: counts, y: utility, line: { color: colour("main") } },
-  ], layout("", data.who + " removed", "score"));
+  const chart = axes(box, { x: range(counts), y: range([...utility, ...low, ...high]), xlabel: data.who + " removed", ylabel: "score" });
+  band(chart, counts, low, high);
+  line(chart, counts, mean, "faint dashed");
+  line(chart, counts, utility, "main");
+  dots(chart, counts, utility, "main");
+  legend(box, [["main", "lowest value first"], ["faint dashed", "random order"], ["band", "random, 95% band"]]);
+  tell(chart, counts, utility, (i) => `${counts[i].toLocaleString("en")} removed: ${utility[i].toPrecision(4)}`);
 }
 
 function charts() {
@@ -135,12 +112,15 @@ function compare(a, b) {
   return (state.down ? -by : by) || a.i - b.i;
 }
 
-function show() {
+function found() {
   const words = state.words.toLowerCase();
-  const found = lines.filter((line) => (!state.only || flags.has(line.i)) && line.text.includes(words)).sort(compare);
-  const pages = Math.max(1, Math.ceil(found.length / state.size));
+  return lines.filter((line) => (!state.only || flags.has(line.i)) && line.text.includes(words)).sort(compare);
+}
+
+function show() {
+  const shown = found(), pages = Math.max(1, Math.ceil(shown.length / state.size));
   state.page = Math.min(state.page, pages - 1);
-  body.replaceChildren(...found.slice(state.page * state.size, (state.page + 1) * state.size).map(row));
+  body.replaceChildren(...shown.slice(state.page * state.size, (state.page + 1) * state.size).map(row));
   [...head.children].forEach((th, k) => {
     const order = k - data.offset === state.column ? (state.down ? "descending" : "ascending") : "none";
     if (k >= data.offset) th.setAttribute("aria-sort", order);
@@ -148,7 +128,7 @@ function show() {
     if (arrow) arrow.textContent = order === "ascending" ? " ▲" : order === "descending" ? " ▼" : "";
   });
   document.getElementById("count").textContent =
-    found.length.toLocaleString("en") + " of " + whose + data.who + ", page " + (state.page + 1) + " of " + pages;
+    shown.length.toLocaleString("en") + " of " + whose + data.who + ", page " + (state.page + 1) + " of " + pages;
   document.getElementById("before").disabled = state.page === 0;
   document.getElementById("after").disabled = state.page >= pages - 1;
 }
@@ -183,6 +163,17 @@ function row(line) {
   return tr;
 }
 
+// The rows that are shown, on all pages, as a CSV file. A cell that a spreadsheet would run as a formula gets a quote in front.
+function save() {
+  const quote = (cell) => {
+    const text = cell === null ? "" : String(cell), safe = typeof cell !== "number" && /^[=+\-@\t\r]/.test(text) ? "'" + text : text;
+    return /[",\r\n]/.test(safe) ? '"' + safe.replaceAll('"', '""') + '"' : safe;
+  };
+  const text = [data.table.columns, ...found().map((line) => line.cells)].map((cells) => cells.map(quote).join(",")).join("\r\n") + "\r\n";
+  const link = Object.assign(document.createElement("a"), { download: data.who + ".csv", href: "data:text/csv;charset=utf-8," + encodeURIComponent(text) });
+  link.click();
+}
+
 function listen() {
   if (data.offset) head.append(Object.assign(document.createElement("th"), { textContent: "picture", scope: "col" }));
   data.table.columns.forEach((name, k) => {
@@ -211,7 +202,9 @@ function listen() {
   size.addEventListener("change", () => { state.size = Number(size.value); state.page = 0; show(); });
   document.getElementById("before").addEventListener("click", () => { state.page -= 1; show(); });
   document.getElementById("after").addEventListener("click", () => { state.page += 1; show(); });
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", charts);
+  let width = innerWidth;
+  addEventListener("resize", () => { if (innerWidth !== width) { width = innerWidth; charts(); } });
+  document.getElementById("save").addEventListener("click", save);
 }
 
 listen();

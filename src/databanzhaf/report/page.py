@@ -11,14 +11,13 @@ from typing import Any
 import numpy as np
 
 from databanzhaf._version import __version__
-from databanzhaf.errors import BackendUnavailable
 from databanzhaf.report.content import Content
 
 MOST_POINTS = 10_000
 
 
 def render(content: Content) -> str:
-    """The page, with its styles, its script and the chart library inside."""
+    """The page, with its styles, its scripts and its data inside."""
     n = len(content.values)
     drawn = (
         ""
@@ -92,7 +91,7 @@ def render(content: Content) -> str:
         "css": _file("page.css"),
         "data": _json(content),
         "script": _file("page.js"),
-        "plotly": _plotly(),
+        "charts": _file("charts.js"),
     }
     # In one pass: a text of the user's that looks like a place in the page stays a text.
     return re.sub(r"\{(\w+)\}", lambda found: pieces[found[1]], _file("page.html"))
@@ -104,14 +103,6 @@ def _text(text: Any) -> str:
 
 def _file(name: str) -> str:
     return files("databanzhaf.report").joinpath(name).read_text(encoding="utf-8")
-
-
-def _plotly() -> str:
-    try:
-        from plotly.offline import get_plotlyjs
-    except ImportError as error:
-        raise BackendUnavailable.missing("a report needs", "plotly", "report") from error
-    return str(get_plotlyjs()).replace("</script", "<\\/script")
 
 
 def _json(content: Content) -> str:
@@ -270,6 +261,7 @@ _TABLE = """<div class="controls">
 <label>Rows per page <select id="size">
 <option>25</option><option>100</option><option>500</option></select></label>
 <label>Suspects only <input id="only" type="checkbox"></label>
+<button type="button" id="save">Save these as CSV</button>
 </div>
 <div class="scroll" tabindex="0" role="region" aria-label="Table of {who}">
 <table id="rows"><thead><tr></tr></thead><tbody></tbody></table></div>

@@ -144,3 +144,14 @@ def test_an_estimator_that_draws_from_numpys_global_generator_has_chance_by_inde
     assert len(set(first)) == 3
     assert np.array_equal(game.utility(coalitions[::-1], keys[::-1])[::-1], first)
     assert np.array_equal(np.random.get_state()[1], state)  # noqa: NPY002
+
+
+def test_boosters_get_one_thread_unless_a_number_was_chosen():
+    kind = pytest.importorskip("lightgbm").LGBMClassifier
+    game = db.games.Learner(
+        make_pipeline(StandardScaler(), kind(verbose=-1, n_estimators=2)), data()
+    )
+    fitted = game._fit(np.arange(30), np.uint64(0))
+    assert fitted[-1].get_params()["n_jobs"] == 1
+    chosen = db.games.Learner(kind(verbose=-1, n_estimators=2, n_jobs=2), data())
+    assert chosen._fit(np.arange(30), np.uint64(0)).get_params()["n_jobs"] == 2

@@ -56,6 +56,7 @@ from databanzhaf.cli.text import (
     tell,
 )
 from databanzhaf.kernels.compiling import WORDS, listen
+from databanzhaf.progress import Bar
 
 if TYPE_CHECKING:
     from databanzhaf.diagnostics import Checkpoint
@@ -273,7 +274,12 @@ def estimate(
     with one_sentence(), only_json(as_json) as answer:
         from databanzhaf import pipeline
 
-        result = pipeline.reread(ledger, notion=notion, metric=metric, model=model)
+        with Bar.shown(not as_json and sys.stderr.isatty()) as bar:
+
+            def watch(done: int, total: int) -> None:
+                bar(done, total, ())
+
+            result = pipeline.reread(ledger, notion=notion, metric=metric, model=model, watch=watch)
         folder = ledger if ledger.is_dir() else ledger.parent
         parts = re.findall(r"[\w.]+", result.estimate.notion.name)
         name = "-".join(["values", *parts, *([metric] if metric else [])])

@@ -107,10 +107,14 @@ class Judged:
         metric = self._row_metric
         if self._across or metric is None or metric.of not in ("probability", "hit"):
             return np.array([self.score(outcome) for outcome in outcomes])
+        said = self.verdicts(outcomes)
+        if metric.of == "hit" and metric.balanced:
+            _, which = np.unique(self.dataset.y_val, return_inverse=True)
+            recalls = [said[:, which == number].mean(axis=1) for number in range(which.max() + 1)]
+            return np.asarray(np.mean(recalls, axis=0))
         if metric.balanced:
             return np.array([self.score(outcome) for outcome in outcomes])
-        said: FloatArray = self.verdicts(outcomes).mean(axis=1)
-        return said
+        return np.asarray(said.mean(axis=1))
 
     def guesses(self) -> FloatArray:
         """What each judging row says of a guess that knows the labels' shares, or their mean,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
@@ -28,7 +29,9 @@ class Learner(Judged):
     ----------
     estimator : scikit-learn classifier, regressor or Pipeline
         Cloned for each training. Every `random_state` that is None is set from the evaluation's
-        key; a number that you chose stays, and then the trainings carry no noise from it.
+        key; a number that you chose stays, and then the trainings carry no noise from it. A
+        booster of LightGBM or XGBoost gets one thread unless you chose a number: models run side by
+        side (`evaluators.Processes`).
     dataset : Dataset
     metric : str or callable, optional
         "probability" (mean predicted probability of the true class, in [0, 1]),
@@ -127,6 +130,13 @@ class Learner(Judged):
             name for name, value in estimator.get_params().items() if _is_open_state(name, value)
         ]
         self._open_states = sorted(open_states)
+        # These would take all cores for each small model, and wait for each other.
+        greedy = any(_comes_from(estimator, package) for package in ("lightgbm", "xgboost"))
+        self._open_threads = [
+            name
+            for name, value in estimator.get_params().items()
+            if greedy and value is None and re.search(r"(^|__)n_jobs$", name)
+        ]
         # Splitters of a search (ShuffleSplit and the like) hold a random state of their own, which
         # get_params does not show.
         splitters = [
@@ -230,7 +240,7 @@ class Learner(Judged):
     def _fit(self, rows: Any, key: np.uint64) -> Any:
         from sklearn.base import clone
 
-        model = clone(self.estimator)
+        model = clone(self.estimator).set_params(**dict.fromkeys(self._open_threads, 1))
         X, y = self.dataset.take(rows)
         if self._wants_numbers:
             y = np.unique(y, return_inverse=True)[1]

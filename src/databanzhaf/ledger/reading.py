@@ -19,14 +19,16 @@ def read_evaluations(
     source: str | Path | Ledger | Evaluations,
     game: Game | None = None,
     shape: tuple[int, int] | None = None,
+    watch: Callable[[int, int], None] | None = None,
 ) -> Evaluations:
     """All evaluations of a ledger that have their repeats; with `game`, scored again by its metric;
-    with `shape`, the first so many coalitions and repeats.
+    with `shape`, the first so many coalitions and repeats. `watch` is called with the number of
+    outcomes scored so far, and of all.
     """
     if isinstance(source, Evaluations):
         return source
     if isinstance(source, Ledger):
-        return _read(source, game, shape)
+        return _read(source, game, shape, watch)
     if not isinstance(source, (str, Path)):
         raise InvalidInput(
             "`source` must be a ledger's path, a Ledger or Evaluations",
@@ -40,16 +42,21 @@ def read_evaluations(
             remedy="Give the path that was passed as ledger=... to databanzhaf.value.",
         )
     with Ledger(source) as ledger:
-        return _read(ledger, game, shape)
+        return _read(ledger, game, shape, watch)
 
 
-def _read(ledger: Ledger, game: Game | None, shape: tuple[int, int] | None) -> Evaluations:
+def _read(
+    ledger: Ledger,
+    game: Game | None,
+    shape: tuple[int, int] | None,
+    watch: Callable[[int, int], None] | None,
+) -> Evaluations:
     if ledger.is_new:
         raise InvalidInput(
             f"{ledger!r} holds no evaluations yet",
             remedy="Pass it as ledger=... to databanzhaf.value first.",
         )
-    utilities = ledger.utilities(None if game is None else _rescoring(ledger, game))
+    utilities = ledger.utilities(None if game is None else _rescoring(ledger, game, watch))
     if shape is not None:
         first = utilities[: shape[0], : shape[1]]
         if first.shape != shape or np.isnan(first).any():
@@ -69,7 +76,9 @@ def _read(ledger: Ledger, game: Game | None, shape: tuple[int, int] | None) -> E
     return complete_rows(design, utilities, ledger.stochastic, ledger.players, *seats)
 
 
-def _rescoring(ledger: Ledger, game: Game) -> Callable[[Sequence[bytes]], FloatArray] | None:
+def _rescoring(
+    ledger: Ledger, game: Game, watch: Callable[[int, int], None] | None
+) -> Callable[[Sequence[bytes]], FloatArray] | None:
     """How the game scores the outcomes that the ledger kept; None if the ledger's own utilities are
     those.
     """
@@ -87,9 +96,10 @@ def _rescoring(ledger: Ledger, game: Game) -> Callable[[Sequence[bytes]], FloatA
             f"{', '.join(different) or 'kind'}",
             remedy="Pass the game that made the run, with another `metric`.",
         )
-    two_step = game
+    two_step, done, total = game, 0, ledger.count()
 
     def score(outcomes: Sequence[bytes]) -> FloatArray:
+        nonlocal done
         if isinstance(two_step, JudgedGame):
             utilities = two_step.scores(outcomes)
         else:
@@ -100,6 +110,9 @@ def _rescoring(ledger: Ledger, game: Game) -> Callable[[Sequence[bytes]], FloatA
                 f"the metric {asked.get('metric')} is {bad[0]} for an outcome in the ledger",
                 remedy="Choose another metric.",
             )
+        done += len(outcomes)
+        if watch is not None:
+            watch(done, total)
         return utilities
 
     return score

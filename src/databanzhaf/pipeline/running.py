@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -164,6 +164,7 @@ def reread(
     metric: str | None = None,
     model: str | None = None,
     as_recorded: bool = False,
+    watch: Callable[[int, int], None] | None = None,
 ) -> Result:
     """A run's values, or those of another notion or metric, from its ledger, without a training.
 
@@ -187,7 +188,7 @@ def reread(
                 remedy="Run it again with --keep predictions and another --out.",
             )
         shape = record.shape if as_recorded else None
-        evaluations = read_evaluations(store, job.game, shape)
+        evaluations = read_evaluations(store, job.game, shape, watch)
         seconds, kept = store.seconds(), store.count()
     # "auto" may choose another estimator than the version that made the run
     name = (record.estimator if as_recorded else None) or job.settings.estimator

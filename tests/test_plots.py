@@ -117,5 +117,5 @@ def test_a_fitted_valuator_shows_its_values_and_another_its_diagram():
 
 def test_without_matplotlib_the_way_to_it_is_told(run, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
-    with pytest.raises(db.BackendUnavailable, match=r"pip install 'databanzhaf\[report\]'"):
+    with pytest.raises(db.BackendUnavailable, match=r"pip install 'databanzhaf\[plots\]'"):
         run[0].plot_values()

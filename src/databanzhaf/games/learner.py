@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import re
 from collections.abc import Callable
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
@@ -16,6 +15,12 @@ from databanzhaf.errors import InvalidInput, short
 from databanzhaf.fingerprint import captured, describe
 from databanzhaf.games.generators import seeded_generators
 from databanzhaf.games.judging import Judged
+from databanzhaf.games.open_parameters import (
+    comes_from,
+    open_splitters,
+    open_states,
+    open_threads,
+)
 from databanzhaf.protocols import BoolArray, FloatArray, KeyArray, Labels
 
 if TYPE_CHECKING:
@@ -126,24 +131,10 @@ class Learner(Judged):
                     remedy="Wrap it: sklearn.metrics.make_scorer(metric).",
                 )
             self._scorer = self.metric
-        open_states = [
-            name for name, value in estimator.get_params().items() if _is_open_state(name, value)
-        ]
-        self._open_states = sorted(open_states)
-        # These would take all cores for each small model, and wait for each other.
-        greedy = any(_comes_from(estimator, package) for package in ("lightgbm", "xgboost"))
-        self._open_threads = [
-            name
-            for name, value in estimator.get_params().items()
-            if greedy and value is None and re.search(r"(^|__)n_jobs$", name)
-        ]
-        # Splitters of a search (ShuffleSplit and the like) hold a random state of their own, which
-        # get_params does not show.
-        splitters = [
-            name for name, value in estimator.get_params().items() if _is_open_splitter(value)
-        ]
-        self._open_splitters = sorted(splitters)
-        noisy = bool(open_states or splitters) or _comes_from(estimator, "skorch")
+        self._open_states = open_states(estimator)
+        self._open_splitters = open_splitters(estimator)
+        self._open_threads = open_threads(estimator)
+        noisy = bool(self._open_states or self._open_splitters) or comes_from(estimator, "skorch")
         self.stochastic = noisy if stochastic is None else stochastic
         if self.classifies and not np.isin(dataset.y_val, dataset.y).any():
             raise InvalidInput(
@@ -208,11 +199,11 @@ class Learner(Judged):
     @cached_property
     def _wants_numbers(self) -> bool:
         """XGBoost takes no labels but 0, 1, ... without a gap, which a coalition need not have."""
-        return self.classifies and _comes_from(self.estimator, "xgboost")
+        return self.classifies and comes_from(self.estimator, "xgboost")
 
     @cached_property
     def _is_skorch(self) -> bool:
-        return _comes_from(self.estimator, "skorch")
+        return comes_from(self.estimator, "skorch")
 
     def _X_val(self) -> Any:
         """A copy of the validation rows, which a model may change (``StandardScaler(copy=False)``
@@ -359,33 +350,6 @@ def _flat(predictions: Any) -> Any:
 
 def _single(table: Any) -> Any:
     return table.astype(np.float32) if getattr(table, "dtype", None) == np.float64 else table
-
-
-def _comes_from(estimator: Any, package: str) -> bool:
-    """Whether an estimator, or the last step of a pipeline, is a package's."""
-    while hasattr(estimator, "steps"):
-        estimator = estimator.steps[-1][1]
-    return any(kind.__module__.split(".")[0] == package for kind in type(estimator).__mro__)
-
-
-def _is_open_state(name: str, value: object) -> bool:
-    # A RandomState object would make the answer depend on the order of trainings, so it is replaced
-    # too.
-    is_state = name == "random_state" or name.endswith("__random_state")
-    return is_state and not isinstance(value, (int, np.integer))
-
-
-def _is_open_splitter(value: Any) -> bool:
-    has_state = (
-        hasattr(value, "random_state")
-        and not hasattr(value, "get_params")
-        and not isinstance(value, type)
-    )
-    return (
-        has_state
-        and getattr(value, "shuffle", True)
-        and _is_open_state("random_state", value.random_state)
-    )
 
 
 def _parameters(function: Callable[..., Any]) -> list[str]:

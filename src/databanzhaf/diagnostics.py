@@ -117,7 +117,7 @@ def split_half(evaluations: Evaluations, notion: Notion, estimator: Estimator) -
 
 def split_jury(evaluations: Evaluations, notion: Notion, estimator: Estimator) -> float:
     """Spearman between the values from one half of the run, judged by every other row, and those
-    from the other half, judged by the rest of the rows. NaN where nobody knows what each row says.
+    from the other half, judged by the rest of the rows. NaN where the rows' scores are unknown.
     """
     verdicts, design = evaluations.verdicts, evaluations.design
     judges = 0 if verdicts is None else verdicts.scores.shape[2]

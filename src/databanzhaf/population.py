@@ -34,7 +34,7 @@ def with_jury(estimate: Estimate, evaluations: Evaluations) -> Estimate:
     if evaluations.verdicts is None or np.isnan(estimate.std_errors).all():
         return estimate
     weights, fewer = _weights(evaluations)
-    if len(weights) < 2:  # nobody knows what another jury would say
+    if len(weights) < 2:  # a single row cannot tell what others would say
         unknown = np.full(len(estimate.values), np.nan)
         return replace(estimate, population=Errors(unknown, unknown))
     try:

@@ -70,7 +70,7 @@ class Bar:
     @classmethod
     @contextmanager
     def shown(cls, wanted: bool) -> Iterator[Watcher]:
-        """A bar that is closed at the end, or one that nobody sees."""
+        """A bar that is closed at the end, or one that is not shown."""
         bar = cls()
         try:
             yield bar if wanted else lambda done, total, checkpoints: None

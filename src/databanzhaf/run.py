@@ -245,9 +245,10 @@ def _keep(game: Game, ledger: Ledger) -> str:
     across = game.jury is not None and game.jury.across
     if across and ledger.keep == "utilities" and ledger.asked_keep == "utilities":
         raise InvalidInput(
-            "rows that judge each other need what each of them says, which a ledger of utilities "
-            "does not keep",
-            remedy="Leave `keep` out, or give validation rows.",
+            "`keep` must be left out where rows judge each other: values need what each row says "
+            "of each model",
+            got="scores only",
+            remedy="Leave it out, or give validation rows.",
         )
     small = game.outcome_bytes <= LARGEST_KEPT_BYTES
     return "outcomes" if across or small else "utilities"

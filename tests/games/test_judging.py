@@ -158,7 +158,7 @@ def test_guesses_know_the_shares_alone():
                 budget=9,
                 ledger=db.Ledger(keep="utilities"),
             ),
-            "Leave `keep` out",
+            "`keep` must be left out",
         ),
     ],
 )

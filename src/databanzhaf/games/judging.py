@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from databanzhaf.games.predictions import Answers
 
 
-# Juries in folds, where nobody is left outside of a coalition.
+# Juries in folds, where a coalition leaves no row outside.
 FOLDS = 5
 # Fewer groups than this: rows of each of them judge, instead of whole groups.
 FEW_GROUPS = 20
@@ -59,13 +59,13 @@ class Judged:
 
     @cached_property
     def seating(self) -> Seating | None:
-        """How the jury is cut into folds, for designs that leave nobody outside; None with
+        """How the jury is cut into folds, for designs that leave no row outside; None with
         validation rows. Where groups are few, rows of each of them judge in each fold.
         """
         data = self.dataset
         if data.judges is None:
             return None
-        nobody = np.empty(0, dtype=np.int64)
+        none = np.empty(0, dtype=np.int64)
         if data.n_players < min(FEW_GROUPS, data.n_rows):
             rows = _dealt(data.player_of_row, data.y)
             return Seating(
@@ -74,7 +74,7 @@ class Judged:
         ordered = data.y if data.n_players == data.n_rows else np.zeros(data.n_players)
         folds = _dealt(ordered)
         judge_folds = folds[data.player_of_row[data.judges]]
-        return Seating(int(folds.max()) + 1, folds, judge_folds, nobody, nobody)
+        return Seating(int(folds.max()) + 1, folds, judge_folds, none, none)
 
     @property
     def outcome_bytes(self) -> int:

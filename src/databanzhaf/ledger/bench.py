@@ -34,8 +34,8 @@ class Bench:
 
 
 def seated(game: Game | None, ledger: Ledger, total: int, repeats: int) -> Bench | None:
-    """The bench of a ledger that keeps outcomes, with what it holds; None where nobody can tell
-    what each row says.
+    """The bench of a ledger that keeps outcomes, with what it holds; None where what each
+    row says is unknown.
 
     Without the game, outcomes of rows that judge each other say it themselves.
     """

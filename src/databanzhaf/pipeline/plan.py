@@ -43,7 +43,7 @@ _BOUNDED = (
 
 # Below this rank stability a run says what would do.
 LOW_STABILITY = 0.5
-# Evaluations beyond which nobody would go.
+# The largest number of evaluations that is planned for.
 MOST_PLANNED = 100_000_000
 # A pilot is made ten times longer, or five evaluations for each player, if that takes no longer.
 CHEAP_SECONDS = 10.0

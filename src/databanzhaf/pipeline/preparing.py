@@ -52,7 +52,7 @@ class Job:
 
     @property
     def in_folds(self) -> bool:
-        """Whether they do so in folds, since the run's coalitions leave nobody outside."""
+        """Whether they do so in folds, since the run's coalitions leave no row outside."""
         settings = self.settings
         how = (settings.notion, settings.budget, settings.seed, settings.estimator)
         return self.across and hasattr(design_of(self.game, *how), "judge_folds")

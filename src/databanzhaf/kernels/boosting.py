@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 from numba import uint64
 
-from databanzhaf.kernels.numba_chance import compiled
+from databanzhaf.kernels.numba_chance import allocating, compiled
 from databanzhaf.kernels.threads import in_threads
 from databanzhaf.kernels.trees import ABSENT, LEAST_CURVATURE, UNIT, Boosted, Table, parted
 from databanzhaf.protocols import BoolArray, Float32Array, FloatArray
@@ -47,7 +47,7 @@ def boost(
     return parted(answers, members, unseen)
 
 
-@compiled
+@allocating
 def _boost_many(  # type: ignore[no-untyped-def]
     codes, d, target, members, worker, workers, trees, max_leaves, least, bins, rate, l2,
     n_classes, first, answers,

@@ -29,7 +29,7 @@ from databanzhaf.kernels.forest_splits import (
     sample,
     split_score,
 )
-from databanzhaf.kernels.numba_chance import GOLDEN, below, compiled, fold, mix
+from databanzhaf.kernels.numba_chance import GOLDEN, allocating, below, compiled, fold, mix
 from databanzhaf.kernels.threads import in_threads
 from databanzhaf.kernels.trees import (
     DRAWS,
@@ -104,7 +104,7 @@ def grow(
     return parted(answers, members, unseen)
 
 
-@compiled
+@allocating
 def _grow_many(  # type: ignore[no-untyped-def]
     codes, kinds, target, members, keys, worker, workers, plain, share, predicted
 ):  # fmt: skip

@@ -40,7 +40,7 @@ ALLOWED = {
     "until": GROUND | {"diagnostics"},
     "progress": GROUND | {"diagnostics", "kernels"},
     "estimators": GROUND | {"blas", "chance", "designs", "estimate", "notions"},
-    "population": GROUND | {"blas", "estimate"},
+    "population": GROUND | {"blas", "designs", "estimate", "notions"},
     "applications": GROUND | {"chance", "crossed", "estimate", "evaluators", "ranking"},
     "loop": GROUND | {"chance", "designs", "diagnostics", "ledger", "progress", "until"},
     "run": GROUND

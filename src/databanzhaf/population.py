@@ -1,16 +1,19 @@
-"""How far values depend on which rows judge."""
+"""How far values depend on which rows judge, and what a player does to each of them."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from databanzhaf.blas import one_blas_thread
+from databanzhaf.designs import Coin, Complementary
 from databanzhaf.errors import DesignMismatch
 from databanzhaf.estimate import Errors, Estimate
 from databanzhaf.evaluations import Evaluations
-from databanzhaf.protocols import FloatArray
-from databanzhaf.verdicts import places_in_folds
+from databanzhaf.notions import SizeWeighted
+from databanzhaf.protocols import BoolArray, FloatArray, IntArray
+from databanzhaf.verdicts import Verdicts, places_in_folds
 
 # Judging rows whose effects are looked at: more would add time, and hardly any precision.
 _MOST_JUDGES = 500
@@ -52,6 +55,122 @@ def with_jury(estimate: Estimate, evaluations: Evaluations) -> Estimate:
     return replace(estimate, population=Errors(errors, np.where(known, combined, freedom)))
 
 
+@dataclass(frozen=True, eq=False)
+class Effects:
+    """What some players do to the score that each judging row gives, `A_ij` of `with_jury`.
+
+    Attributes
+    ----------
+    effects : float64 array (players, judges)
+        NaN where the row would judge itself. The weighted sum over the judging rows is the value.
+    std_errors : float64 array (players, judges)
+        Of the run alone; NaN where they are unknown.
+    weights : float64 array (judges,)
+        How much each judging row counts.
+    samples : int
+        Coalitions that they are known from.
+    """
+
+    effects: FloatArray
+    std_errors: FloatArray
+    weights: FloatArray
+    samples: int
+
+    def beyond_noise(self, level: float = 0.05) -> BoolArray:
+        """Which effects differ from zero, (players, judges): by Student's t at `level` for all
+        judging rows of a player together (Bonferroni), since one looks at the largest of them.
+        """
+        from scipy.stats import t
+
+        limit = t.isf(level / 2 / self.effects.shape[1], max(1, self.samples - 2))
+        with np.errstate(invalid="ignore"):
+            return np.asarray(np.abs(self.effects) > limit * self.std_errors)
+
+
+def effects(
+    evaluations: Evaluations, estimate: Estimate, players: IntArray, own: IntArray | None = None
+) -> Effects | None:
+    r"""What some players do to the score that each judging row gives; None where that is unknown:
+    outcomes that were not kept, juries in folds, the least core.
+
+    With coin coalitions it is the difference of the mean score of row j by models with player i
+    and by models without it. An estimator that adjusts values adjusts them for the jury as a
+    whole, so the same number is added to all effects of a player, and
+
+    .. math:: \sum_{j \ne i} w_j A_{ij} = \hat\phi_i
+
+    up to rounding. Other designs take the estimator itself, as `with_jury` does. If more rows
+    judged than are held (1,000 validation rows), effects are those of the rows held, unadjusted.
+
+    Parameters
+    ----------
+    own : int64 array (players,), optional
+        The place of each player in the jury, where rows judge each other; -1 if it has none.
+    """
+    verdicts = evaluations.verdicts
+    in_folds = hasattr(evaluations.design, "judge_folds")
+    if verdicts is None or in_folds or not isinstance(estimate.notion, SizeWeighted):
+        return None
+    try:
+        if isinstance(evaluations.design, (Coin, Complementary)):
+            found, errors = _differences(evaluations, verdicts, players)
+        else:
+            found, errors = _alone(evaluations, estimate, players)
+    except DesignMismatch:
+        return None
+    if own is not None:
+        itself = np.flatnonzero(own >= 0)
+        found[itself, own[itself]] = errors[itself, own[itself]] = np.nan
+    if verdicts.size == len(verdicts.weights):
+        weights = np.where(np.isnan(found), 0.0, verdicts.weights)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            missing = estimate.values[players] - np.nansum(weights * found, axis=1)
+            found += (missing / weights.sum(axis=1))[:, None]
+    return Effects(found, errors, verdicts.weights, len(evaluations))
+
+
+def _differences(
+    evaluations: Evaluations, verdicts: Verdicts, players: IntArray
+) -> tuple[FloatArray, FloatArray]:
+    """Mean scores with each player minus those without it, and their standard errors, (players,
+    judges). The variance of a row's scores is taken to be the same with the player and without it.
+    """
+    judges, m = len(verdicts.weights), len(evaluations)
+    total, squares = np.zeros((2, judges))
+    inside, count = np.zeros((len(players), judges)), np.zeros((len(players), 1))
+    with one_blas_thread():
+        for rows, said in verdicts.blocks_by_judge():
+            joined = evaluations.design.coalitions(evaluations.indices[rows])[:, players]
+            inside += joined.T.astype(np.float64) @ said
+            count += joined.sum(axis=0)[:, None]
+            total += said.sum(axis=0)
+            squares += (said**2).sum(axis=0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found = inside / count - (total - inside) / (m - count)
+        variance = np.maximum(squares - total**2 / m, 0.0) / (m - 1)
+        errors = np.sqrt(variance * (1 / count + 1 / (m - count)))
+    seen = (count > 0) & (count < m)
+    return np.where(seen, found, 0.0), np.where(seen, errors, np.inf)
+
+
+def _alone(
+    evaluations: Evaluations, estimate: Estimate, players: IntArray
+) -> tuple[FloatArray, FloatArray]:
+    """The values that each judging row alone would give, and the error that two halves of the run
+    show, for all judging rows of a player together.
+    """
+    assert evaluations.verdicts is not None
+    everyone = np.ones(len(evaluations.verdicts.weights), dtype=np.bool_)
+    found = _by_row(evaluations, estimate, everyone)[players]
+    first, second = _halves(evaluations)
+    if first is second:
+        error = np.full(len(players), np.nan if evaluations.stochastic else 0.0)
+    else:
+        parts = [_by_row(half, estimate, everyone)[players] for half in (first, second)]
+        error = np.sqrt(((parts[0] - parts[1]) ** 2).mean(axis=1)) / 2
+    return found, np.repeat(error[:, None], found.shape[1], axis=1)
+
+
 def _halves(evaluations: Evaluations) -> tuple[Evaluations, Evaluations]:
     """Every other sample and the rest; where all coalitions are needed every other repeat, and
     with one repeat all evaluations twice: then noise counts as spread.
@@ -70,18 +189,31 @@ def _step(judges: int) -> int:
 
 def _effects(evaluations: Evaluations, estimate: Estimate) -> FloatArray:
     """The values that each judging row alone, or each part of the jury, would give, (players,
-    judges). Values are linear in the utilities: what rows say stands in the place of repeats.
+    judges).
     """
     verdicts, folds = evaluations.verdicts, getattr(evaluations.design, "judge_folds", None)
     assert verdicts is not None
     if folds is None:
         which = np.arange(verdicts.scores.shape[2]) % _step(verdicts.scores.shape[2]) == 0
-        columns = verdicts.judged_by(which).by_judge()
-    else:
-        place = places_in_folds(np.asarray(folds))
-        parts = min(_PARTS, int(np.bincount(folds).min()))
-        each = (verdicts.judged_by(place % parts == part) for part in range(parts))
-        columns = np.column_stack([part.utilities().mean(axis=1) for part in each])
+        return _by_row(evaluations, estimate, which)
+    place = places_in_folds(np.asarray(folds))
+    parts = min(_PARTS, int(np.bincount(folds).min()))
+    each = (verdicts.judged_by(place % parts == part) for part in range(parts))
+    columns = np.column_stack([part.utilities().mean(axis=1) for part in each])
+    return _by_column(evaluations, estimate, columns)
+
+
+def _by_row(evaluations: Evaluations, estimate: Estimate, which: BoolArray) -> FloatArray:
+    """The values that each of some judging rows alone would give, (players, judges)."""
+    assert evaluations.verdicts is not None
+    columns = evaluations.verdicts.judged_by(which).by_judge()
+    return _by_column(evaluations, estimate, columns)
+
+
+def _by_column(evaluations: Evaluations, estimate: Estimate, columns: FloatArray) -> FloatArray:
+    """The values by each column of utilities, (players, columns). Values are linear in the
+    utilities: columns stand in the place of repeats.
+    """
     alone = replace(evaluations, utilities=columns, verdicts=None)
     return estimate.estimator(alone, estimate.notion).values_by_repeat.T
 

@@ -105,9 +105,14 @@ class Verdicts:
     def by_judge(self) -> FloatArray:
         """U as if each row judged alone, averaged over repeats, float64 (m, judges)."""
         out = np.zeros((len(self.scores), self.scores.shape[2]))
-        for rows, said, _ in self._centred():
-            out[rows] = said.mean(axis=1)
+        for rows, said in self.blocks_by_judge():
+            out[rows] = said
         return out
+
+    def blocks_by_judge(self) -> Iterator[tuple[slice, FloatArray]]:
+        """`by_judge` for some models at a time, never more than a few MiB."""
+        for rows, said, _ in self._centred():
+            yield rows, said.mean(axis=1)
 
     def _centred(self) -> Iterator[tuple[slice, FloatArray, BoolArray]]:
         """Blocks of models: what each row adds to U before it is weighted, 0 where it does not

@@ -41,7 +41,8 @@ ALLOWED = {
     "progress": GROUND | {"diagnostics", "kernels"},
     "estimators": GROUND | {"blas", "chance", "designs", "estimate", "notions"},
     "population": GROUND | {"blas", "designs", "estimate", "notions"},
-    "applications": GROUND | {"chance", "crossed", "estimate", "evaluators", "ranking"},
+    "applications": GROUND
+    | {"chance", "crossed", "estimate", "evaluators", "population", "ranking"},
     "loop": GROUND | {"chance", "designs", "diagnostics", "ledger", "progress", "until"},
     "run": GROUND
     | {"chance", "designs", "diagnostics", "estimate", "estimators", "evaluators", "ledger"}

@@ -144,7 +144,7 @@ def _differences(
             inside += joined.T.astype(np.float64) @ said
             count += joined.sum(axis=0)[:, None]
             total += said.sum(axis=0)
-            squares += (said**2).sum(axis=0)
+            squares += np.einsum("ij,ij->j", said, said)
     with np.errstate(divide="ignore", invalid="ignore"):
         found = inside / count - (total - inside) / (m - count)
         variance = np.maximum(squares - total**2 / m, 0.0) / (m - 1)

@@ -52,7 +52,8 @@ ALLOWED = {
     | {"applications", "chance", "data", "designs", "diagnostics", "estimate", "evaluators"}
     | {"files", "games", "ledger", "models", "notions", "progress", "run", "tables", "theory"}
     | {"until"},
-    "report": GROUND | {"applications", "diagnostics", "estimate", "files", "pipeline"},
+    "report": GROUND
+    | {"applications", "diagnostics", "estimate", "files", "pipeline", "population", "tables"},
     "valuator": GROUND
     | {"applications", "data", "diagnostics", "estimate", "models", "notions", "pipeline", "run"},
     "experiments": {"files"},  # and public names

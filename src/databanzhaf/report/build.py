@@ -13,7 +13,9 @@ from databanzhaf.diagnostics import Checkpoint
 from databanzhaf.files import write_text
 from databanzhaf.pipeline import Job, Record, Result, Settings
 from databanzhaf.pipeline.notes import no_better_than_guessing, one_class
+from databanzhaf.protocols import IntArray
 from databanzhaf.report.content import Content, Series, Table, cell, describe
+from databanzhaf.report.evidence import evidence_of
 from databanzhaf.report.page import render
 from databanzhaf.report.picture import data_address, is_image
 
@@ -42,6 +44,7 @@ def content_of(result: Result, folder: Path) -> Content:
     plain = job.metric == "probability"
     metric = "mean probability of the true class" if plain else job.metric
     rows_have_classes = job.classifies and job.group_sizes is None
+    listed = np.sort(estimate.ranking()[:MOST_LINES])
     return Content(
         title=f"The value of the {who} of {Path(settings.data).name}",
         subject=f"{estimate.notion.name.capitalize()} values of {len(estimate.values):,} {who} for "
@@ -62,13 +65,14 @@ def content_of(result: Result, folder: Path) -> Content:
         classes=[str(label) for label in job.labels] if rows_have_classes else None,
         groups=groups,
         grouped_by=grouped_by,
-        table=_table(result),
+        table=_table(result, listed),
         series=_series(result.checkpoints),
         trust=result.trust,
         fit=estimate.fit,
         curve=result.curve,
         facts=_facts(result),
         settings=_settings(result.record, job, folder),
+        evidence=evidence_of(result, listed, lambda players: _cells(result, players)[1]),
     )
 
 
@@ -115,26 +119,41 @@ def _labels(column: Any) -> list[str]:
     ]
 
 
-def _table(result: Result) -> Table:
+def _table(result: Result, players: IntArray) -> Table:
+    columns, rows = _cells(result, players)
+    shape = _shape(result)
+    pictures = {} if shape is None else _pictures(result, shape)
+    return Table(columns, rows, players.tolist(), pictures)
+
+
+def _shape(result: Result) -> tuple[int, ...] | None:
+    """That of the rows' pictures, if rows are pictures."""
+    shape = tuple(result.job.table.attrs.get("shape", ()))
+    return shape if is_image(shape) and result.job.group_sizes is None else None
+
+
+def _cells(result: Result, players: IntArray) -> tuple[list[str], list[list[Any]]]:
+    """The columns of the table, and the lines of some players."""
     job, settings = result.job, result.job.settings
-    players = np.sort(result.estimate.ranking()[:MOST_LINES])
     values = result.table.iloc[players]
-    shape = tuple(job.table.attrs.get("shape", ()))
-    shows_pictures = is_image(shape) and job.group_sizes is None
     who = [name for name in ("row", "id", "group", "rows") if name in values.columns]
     numbers = ["flag", "value", "std_error", "ci_low", "ci_high", "rank"]
-    parts = [values[who], values[numbers]]
+    parts = [values[who], values[numbers].map(_short)]
     if job.group_sizes is None:
         # Who it is, what label it has and whether it is suspect come first: a phone shows no more.
         # Then the first columns of the table.
         table, special = job.table.iloc[players], (settings.target, settings.id)
-        others = [] if shows_pictures else [name for name in table.columns if name not in special]
+        pictures = _shape(result) is not None
+        others = [] if pictures else [name for name in table.columns if name not in special]
         parts = [parts[0], table[[settings.target]], parts[1], table[others[: MOST_COLUMNS - 1]]]
     columns = [(part, name) for part in parts for name in part.columns]
     cells = ([cell(value) for value in part[name]] for part, name in columns)
-    rows = [list(row) for row in zip(*cells, strict=True)]
-    pictures = _pictures(result, shape) if shows_pictures else {}
-    return Table([str(name) for _, name in columns], rows, players.tolist(), pictures)
+    return [str(name) for _, name in columns], [list(row) for row in zip(*cells, strict=True)]
+
+
+def _short(value: Any) -> Any:
+    """A number of ours in seven digits, as in the charts: values.csv has all of them."""
+    return float(f"{value:.7g}") if isinstance(value, float) else value
 
 
 def _pictures(result: Result, shape: tuple[int, ...]) -> dict[int, str]:

@@ -143,3 +143,25 @@ function tell(chart, xs, ys, words) {
   };
   chart.box.onpointerleave = () => { note.hidden = true; ring.setAttribute("visibility", "hidden"); };
 }
+
+// Bars of one width, `first` of them from zero; below zero they are bad. Heights are roots of the counts, so that one row is seen beside many.
+function histogram(box, first, width, counts, what) {
+  const wide = Math.max(220, box.clientWidth), high = 130, foot = 22, last = first + counts.length;
+  const [low, end] = [Math.min(first, 0) * width, Math.max(last, 0) * width], sx = (v) => 12 + ((v - low) / (end - low || 1)) * (wide - 24);
+  const most = Math.sqrt(Math.max(1, ...counts)), total = counts.reduce((a, b) => a + b, 0);
+  const picture = element("svg", { width: "100%", viewBox: `0 0 ${wide} ${high}`, "aria-hidden": "true" });
+  const at = (k) => label(+((first + k) * width).toPrecision(6));
+  counts.forEach((count, k) => {
+    if (!count) return;
+    const tall = Math.max(3, (Math.sqrt(count) / most) * (high - foot - 8)), left = sx((first + k) * width);
+    const bar = element("rect", { x: left + 0.5, width: Math.max(1, sx((first + k + 1) * width) - left - 1), y: high - foot - tall, height: tall, class: first + k < 0 ? "bar bad" : "bar main" });
+    bar.append(element("title", {}, `${count.toLocaleString("en")} of ${total.toLocaleString("en")} from ${at(k)} to ${at(k + 1)}`));
+    picture.append(bar);
+  });
+  picture.append(element("line", { x1: 12, x2: wide - 12, y1: high - foot, y2: high - foot, class: "grid" }));
+  picture.append(element("line", { x1: sx(0), x2: sx(0), y1: 4, y2: high - foot, class: "zero" }));
+  for (const v of ticks(low, end, wide / 90)) picture.append(element("text", { x: sx(v), y: high - foot + 16, "text-anchor": "middle", class: "tick" }, label(v)));
+  box.setAttribute("role", "img");
+  box.setAttribute("aria-label", `Histogram of ${total} ${what}, from ${label(+low.toPrecision(3))} to ${label(+end.toPrecision(3))}`);
+  box.replaceChildren(picture);
+}

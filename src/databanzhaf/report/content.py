@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from databanzhaf.applications import Curve
+from databanzhaf.applications.evidence import JuryEffect, Neighbors
 from databanzhaf.diagnostics import Trust
 from databanzhaf.estimate import Estimate, Fit
 from databanzhaf.pipeline.settings import Flag
@@ -53,6 +54,38 @@ class Table:
     pictures: dict[int, str] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class Opened:
+    """What a row shows when it is opened: the rows nearest to it; rows with the same cells and
+    another label, as (label, the first of them, how many there are); and its effect over the jury,
+    if that is known.
+    """
+
+    neighbors: Neighbors
+    contradictions: list[tuple[Any, list[int], int]]
+    jury: JuryEffect | None
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """The rows that can be opened.
+
+    Attributes
+    ----------
+    opened : player → what it shows
+    cells : player → its line, for players that are named here and that the table does not list
+    judge_players : judge → player, where the rows judge each other
+    judge_names : judge → its name and label, of validation rows that are named here
+    note : why there is no effect over the jury; empty where there is one
+    """
+
+    opened: dict[int, Opened]
+    cells: dict[int, list[Any]]
+    judge_players: list[int] | None
+    judge_names: dict[int, tuple[str, Any]]
+    note: str = ""
+
+
 @dataclass(frozen=True, eq=False)
 class Content:
     """Everything that the page shows."""
@@ -77,6 +110,7 @@ class Content:
     curve: Curve | None
     facts: dict[str, str]
     settings: dict[str, str]
+    evidence: Evidence | None = None
 
 
 def describe(

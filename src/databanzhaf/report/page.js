@@ -1,5 +1,5 @@
 "use strict";
-const data = JSON.parse(document.getElementById("data").textContent);
+const data = JSON.parse(document.getElementById("data").textContent), proof = data.evidence;
 
 // Few enough to show each by its name, with its own interval.
 const few = data.names.length <= 40;
@@ -120,7 +120,9 @@ function found() {
 function show() {
   const shown = found(), pages = Math.max(1, Math.ceil(shown.length / state.size));
   state.page = Math.min(state.page, pages - 1);
-  body.replaceChildren(...shown.slice(state.page * state.size, (state.page + 1) * state.size).map(row));
+  const here = shown.slice(state.page * state.size, (state.page + 1) * state.size);
+  body.replaceChildren(...here.flatMap((line) => (opened.has(line.i) ? [row(line), evidence(line)] : [row(line)])));
+  body.querySelectorAll("tr.evidence").forEach(strip);
   [...head.children].forEach((th, k) => {
     const order = k - data.offset === state.column ? (state.down ? "descending" : "ascending") : "none";
     if (k >= data.offset) th.setAttribute("aria-sort", order);
@@ -139,28 +141,27 @@ const whose = lines.length < data.table.all ? "the " + count(lines.length) + "lo
 function row(line) {
   const tr = document.createElement("tr");
   if (flags.has(line.i)) tr.className = "suspect";
-  if (data.offset) {
-    const td = tr.insertCell(), address = data.table.pictures[line.i];
-    if (address) {
-      const picture = document.createElement("img");
-      picture.src = address;
-      picture.alt = "row " + line.cells[0];
-      td.append(picture);
-    }
-  }
-  line.cells.forEach((value, k) => {
-    const td = tr.insertCell();
-    td.dir = "auto";
-    if (typeof value === "number") {
-      td.className = "number";
-      td.textContent = Number.isInteger(value) ? value : (ours.has(data.table.columns[k]) ? short : numbers).format(value);
-    } else {
-      td.textContent = value === null ? "" : value;
-      if (td.textContent.length <= 24) td.classList.add("short");
-      if (data.table.columns[k] === "flag" && value) td.classList.add("mark");
-    }
-  });
+  if (data.offset) picture(tr.insertCell(), line.i);
+  line.cells.forEach((value, k) => fill(tr.insertCell(), value, data.table.columns[k]));
+  if (proof && proof.rows[line.i]) tr.cells[data.offset].replaceChildren(opener(line, tr));
   return tr;
+}
+
+function picture(td, i) {
+  const address = data.table.pictures[i];
+  if (address) td.append(Object.assign(document.createElement("img"), { src: address, alt: "row " + lines[i].cells[0] }));
+}
+
+function fill(td, value, column) {
+  td.dir = "auto";
+  if (typeof value === "number") {
+    td.className = "number";
+    td.textContent = Number.isInteger(value) ? value : (ours.has(column) ? short : numbers).format(value);
+  } else {
+    td.textContent = value === null ? "" : value;
+    if (td.textContent.length <= 24) td.classList.add("short");
+    if (column === "flag" && value) td.classList.add("mark");
+  }
 }
 
 // The rows that are shown, on all pages, as a CSV file. A cell that a spreadsheet would run as a formula gets a quote in front.
@@ -203,7 +204,7 @@ function listen() {
   document.getElementById("before").addEventListener("click", () => { state.page -= 1; show(); });
   document.getElementById("after").addEventListener("click", () => { state.page += 1; show(); });
   let width = innerWidth;
-  addEventListener("resize", () => { if (innerWidth !== width) { width = innerWidth; charts(); } });
+  addEventListener("resize", () => { if (innerWidth !== width) { width = innerWidth; charts(); body.querySelectorAll("tr.evidence").forEach(strip); } });
   document.getElementById("save").addEventListener("click", save);
 }
 

@@ -5,15 +5,18 @@ from __future__ import annotations
 import html
 import json
 import re
+from collections.abc import Iterable
 from importlib.resources import files
 from typing import Any
 
 import numpy as np
 
 from databanzhaf._version import __version__
+from databanzhaf.applications.evidence import JuryEffect
 from databanzhaf.report.content import Content
 
-MOST_POINTS = 10_000
+# Points of a chart: more than it has columns of pixels.
+MOST_POINTS = 5_000
 
 
 def render(content: Content) -> str:
@@ -91,6 +94,7 @@ def render(content: Content) -> str:
         "css": _file("page.css"),
         "data": _json(content),
         "script": _file("page.js"),
+        "evidence": _file("evidence.js"),
         "charts": _file("charts.js"),
     }
     # In one pass: a text of the user's that looks like a place in the page stays a text.
@@ -119,21 +123,15 @@ def _json(content: Content) -> str:
         "names": [content.names[i] for i in points],
         "places": (places + 1).tolist(),
         "values": _numbers(content.values[points]),
-        "low": _numbers(content.low[points]),
-        "high": _numbers(content.high[points]),
+        "low": _numbers(content.low[points], digits=4),
+        "high": _numbers(content.high[points], digits=4),
         "suspect": np.isin(points, content.suspects).tolist(),
         "classes": None if content.classes is None else [content.classes[i] for i in points],
         "groups": None if content.groups is None else [content.groups[i] for i in points],
         "offset": 1 if content.table.pictures else 0,
         "table": {
             "columns": content.table.columns,
-            "rows": [
-                [
-                    None if isinstance(cell, float) and not np.isfinite(cell) else cell
-                    for cell in row
-                ]
-                for row in content.table.rows
-            ],
+            "rows": _plain(content.table.rows),
             "suspects": np.flatnonzero(np.isin(players, content.suspects)).tolist(),
             "pictures": {
                 line: content.table.pictures[i]
@@ -158,14 +156,83 @@ def _json(content: Content) -> str:
             "low": _numbers(curve.random_low),
             "high": _numbers(curve.random_high),
         },
+        "evidence": _evidence(content),
     }
     text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
 
 
-def _numbers(array: Any) -> list[float | None]:
-    """Rounded to seven digits, which is more than a chart shows; null for what is not finite."""
-    return [float(f"{number:.7g}") if np.isfinite(number) else None for number in array]
+def _evidence(content: Content) -> dict[str, Any] | None:
+    """What each line of the table shows when it is opened. Rows are named by their lines, those
+    that the table does not list by the lines that follow.
+    """
+    evidence = content.evidence
+    if evidence is None:
+        return None
+    line = {player: number for number, player in enumerate(content.table.players)}
+    for player in evidence.cells:
+        line[player] = len(line)
+    names = {judge: number for number, judge in enumerate(evidence.judge_names)}
+    if evidence.judge_players is not None:
+        names = {
+            judge: line[player]
+            for judge, player in enumerate(evidence.judge_players)
+            if player in line
+        }
+
+    def near(rows: Any) -> list[list[float]]:
+        return [[line[row], _digits(distance)] for row, distance in rows]
+
+    def heard(judges: Any) -> list[list[Any]]:
+        return [[names[judge], _digits(effect), int(clear)] for judge, effect, clear in judges]
+
+    def jury(effect: JuryEffect) -> dict[str, Any]:
+        return {
+            "judges": effect.judges,
+            "hurt": effect.hurt,
+            "clear": [effect.clearly_hurt, effect.clearly_helped] if effect.known else None,
+            "worst": heard(effect.most_hurt),
+            "best": heard(effect.most_helped),
+            "bars": [effect.first, effect.width, effect.counts],
+        }
+
+    return {
+        "label": content.table.columns.index("flag") - 1,
+        "classes": content.classes is not None,
+        "across": evidence.judge_players is not None,
+        "note": evidence.note,
+        "cells": _plain(evidence.cells.values()),
+        "judges": list(evidence.judge_names.values()),
+        "rows": {
+            line[player]: {
+                "same": near(each.neighbors.same),
+                "other": near(each.neighbors.other),
+                "copies": [
+                    [label, [line[row] for row in rows], count]
+                    for label, rows, count in each.contradictions
+                ],
+                "jury": None if each.jury is None else jury(each.jury),
+            }
+            for player, each in evidence.opened.items()
+        },
+    }
+
+
+def _digits(number: float) -> float:
+    return float(f"{number:.3g}")
+
+
+def _plain(rows: Iterable[list[Any]]) -> list[list[Any]]:
+    """Cells that JSON has: null for what is not finite."""
+    return [
+        [None if isinstance(cell, float) and not np.isfinite(cell) else cell for cell in row]
+        for row in rows
+    ]
+
+
+def _numbers(array: Any, digits: int = 7) -> list[float | None]:
+    """Rounded to more digits than a chart shows; null for what is not finite."""
+    return [float(f"{number:.{digits}g}") if np.isfinite(number) else None for number in array]
 
 
 def _section(anchor: str, title: str, words: str, body: str) -> tuple[str, str, str]:
@@ -196,9 +263,12 @@ def _look(content: Content) -> str:
         if content.rule.beyond_chance
         else f"are chosen by the rule {_text(str(content.rule))}"
     )
-    return f"Suspects {rule}. Click a column to sort; type to search." + (
-        " Rows count from 0." if content.who == "rows" else ""
-    )
+    who = {
+        "rows": " Rows count from 0. Open a row by its number (▸) to see the rows nearest to it "
+        "and the judging rows that it hurts or helps.",
+        "groups": " To see the evidence for single rows, value rows: run it without --groups.",
+    }
+    return f"Suspects {rule}. Click a column to sort; type to search.{who[content.who]}"
 
 
 def _trust(content: Content) -> str:
@@ -263,7 +333,7 @@ _TABLE = """<div class="controls">
 <label>Suspects only <input id="only" type="checkbox"></label>
 <button type="button" id="save">Save these as CSV</button>
 </div>
-<div class="scroll" tabindex="0" role="region" aria-label="Table of {who}">
+<div class="scroll outer" tabindex="0" role="region" aria-label="Table of {who}">
 <table id="rows"><thead><tr></tr></thead><tbody></tbody></table></div>
 <div class="controls"><button type="button" id="before">Previous page</button>
 <button type="button" id="after">Next page</button>

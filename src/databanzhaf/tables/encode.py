@@ -121,6 +121,11 @@ class Encoder:
             self._transformer = _one_hot(len(numbers), len(texts), fills_gaps)
             self._transformer.fit(self._numbered(table))
 
+    @property
+    def columns(self) -> list[Any]:
+        """The columns that it reads, in its own order."""
+        return list(self._columns)
+
     def _numbered(self, table: pd.DataFrame) -> pd.DataFrame:
         """The columns in their order, with texts as names, whatever theirs are: scikit-learn takes
         no others.

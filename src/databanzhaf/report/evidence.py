@@ -1,0 +1,139 @@
+"""Result → what its rows show when they are opened."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from databanzhaf.applications.evidence import JuryEffect, contradictions, jury_effects, nearest
+from databanzhaf.pipeline import Job, Result
+from databanzhaf.population import effects
+from databanzhaf.protocols import IntArray, JudgedGame
+from databanzhaf.report.content import Evidence, Opened, cell
+from databanzhaf.tables import Encoder
+
+# Rows that can be opened: all suspects up to a limit, the lowest, and the highest if they are
+# listed. Each takes about 400 bytes of the page, and twice that where its neighbors are not listed.
+MOST_SUSPECTS, LOWEST, HIGHEST = 1000, 300, 100
+# Rows with the same cells that are named: of so many labels, so many rows each.
+MOST_LABELS, MOST_COPIES = 5, 10
+
+
+def evidence_of(
+    result: Result, listed: IntArray, cells: Callable[[IntArray], list[list[Any]]]
+) -> Evidence | None:
+    """What the rows that can be opened show; None for groups. `listed` are the players in the
+    table, and `cells` makes lines of it.
+    """
+    job = result.job
+    if job.group_sizes is not None:
+        return None
+    players = _openable(result, listed)
+    features = job.table.drop(columns=_no_features(job))
+    encode = Encoder(features)
+    labels = np.asarray(job.labels)
+    near = nearest(encode(features), players, labels if job.classifies else None)
+    copies = contradictions(_digests(features[encode.columns]), labels, players)
+    against = (
+        [
+            (cell(label), rows[:MOST_COPIES], len(rows))
+            for label, rows in [*each.items()][:MOST_LABELS]
+        ]
+        for each in copies
+    )
+    juries = _juries(result, players)
+    opened = {
+        player: Opened(rows, copied, jury)
+        for player, rows, copied, jury in zip(players.tolist(), near, against, juries, strict=True)
+    }
+    judges = None if job.dataset.judges is None else job.dataset.judges.tolist()
+    heard = {judge for jury in juries if jury is not None for judge in _named(jury)}
+    named = {row for each in opened.values() for row in _rows_of(each)}
+    if judges is not None:
+        named |= {judges[judge] for judge in heard}
+    absent = np.array(sorted(named - set(listed.tolist())), dtype=np.int64)
+    return Evidence(
+        opened,
+        dict(zip(absent.tolist(), cells(absent), strict=True)),
+        judges,
+        {} if judges is not None else _validation_rows(job, heard),
+        "" if any(jury is not None for jury in juries) else _why_not(result),
+    )
+
+
+def _openable(result: Result, listed: IntArray) -> IntArray:
+    suspects = result.suspects if result.suspects is not None else listed[:0]
+    order = result.estimate.ranking()
+    chosen = [suspects[:MOST_SUSPECTS], order[:LOWEST], order[-HIGHEST:]]
+    return np.intersect1d(np.concatenate(chosen), listed).astype(np.int64)
+
+
+def _no_features(job: Job) -> list[Any]:
+    special = {job.settings.target, job.settings.id, *job.settings.drop}
+    return [name for name in job.table.columns if name in special]
+
+
+def _digests(table: Any) -> Any:
+    import pandas as pd
+
+    return pd.util.hash_pandas_object(table, index=False).to_numpy()
+
+
+def _juries(result: Result, players: IntArray) -> list[JuryEffect | None]:
+    dataset, own = result.job.dataset, None
+    if dataset.judges is not None:
+        places = np.full(dataset.n_rows, -1)
+        places[dataset.judges] = np.arange(len(dataset.judges))
+        own = places[players]
+    found = effects(result.evaluations, result.estimate, players, own)
+    return [None] * len(players) if found is None else [*jury_effects(found)]
+
+
+def _why_not(result: Result) -> str:
+    """Why there is no effect over the jury, and what would give one."""
+    job, game = result.job, result.job.game
+    if result.evaluations.verdicts is not None:
+        if hasattr(result.evaluations.design, "judge_folds"):
+            return (
+                "The effect on single judging rows is unknown: the jury is cut into folds, and no "
+                "row judged all models. Validation rows (--validation) would judge all of them."
+            )
+        return f"{job.settings.notion.name} values have no part for each judging row."
+    if isinstance(game, JudgedGame) and game.jury is None:
+        other = "probability" if job.classifies else "mae"
+        return (
+            f"The effect on single judging rows is unknown: {job.metric} is not a mean over rows. "
+            f"A run with --metric {other} would show it."
+        )
+    return (
+        "The effect on single judging rows is unknown: predictions were not kept. A new run with "
+        "--keep predictions and another --out keeps them."
+    )
+
+
+def _validation_rows(job: Job, judges: set[int]) -> dict[int, tuple[str, Any]]:
+    """Names and labels of validation rows: by their number in the validation file, or in the
+    user's own table, of which they were held out.
+    """
+    dataset, game = job.dataset, job.game
+    jury = game.jury if isinstance(game, JudgedGame) else None
+    held = np.arange(len(dataset.y_val)) if jury is None else jury.held
+    in_file = job.settings.validation is not None
+    everyone = np.arange(len(job.rows) + len(dataset.y_val))
+    numbers = np.arange(len(dataset.y_val)) if in_file else np.setdiff1d(everyone, job.rows)
+    word = "validation row" if in_file else "row"
+    return {
+        judge: (f"{word} {numbers[held[judge]]}", cell(dataset.y_val[held[judge]]))
+        for judge in sorted(judges)
+    }
+
+
+def _named(jury: JuryEffect) -> list[int]:
+    return [judge for judge, _, _ in (*jury.most_hurt, *jury.most_helped)]
+
+
+def _rows_of(opened: Opened) -> list[int]:
+    near = [row for row, _ in (*opened.neighbors.same, *opened.neighbors.other)]
+    return near + [row for _, rows, _ in opened.contradictions for row in rows]

@@ -40,6 +40,15 @@ def nasty_table(path):
     return path
 
 
+def copies_table(path):
+    """Row 4 says a, and rows 5 and 6 with the same cells say b."""
+    rng = np.random.default_rng(1)
+    table = pd.DataFrame({"x": rng.normal(size=40), "label": rng.choice(["a", "b"], 40)})
+    table.loc[4:6] = [(0.25, "a"), (0.25, "b"), (0.25, "b")]
+    table.to_csv(path, index=False)
+    return path
+
+
 @pytest.fixture(scope="session")
 def reports(tmp_path_factory):
     """name → report.html of a real run."""
@@ -100,6 +109,15 @@ def reports(tmp_path_factory):
             "site",
             "--budget",
             "300",
+        ),
+        "copies": (
+            copies_table(folder / "copies.csv"),
+            "--target",
+            "label",
+            "--model",
+            "logistic",
+            "--budget",
+            "200",
         ),
         "no errors": (
             suppliers,

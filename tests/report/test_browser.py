@@ -62,6 +62,101 @@ def test_axe_finds_no_violation(open_page, name, scheme):
     assert len(found["passes"]) > 10
 
 
+EVIDENCE = [name for name in NAMES if name != "groups"]
+
+
+def all_rows(page):
+    if page.locator("#only").is_checked():
+        page.locator("#only").press("Space")
+
+
+@pytest.mark.parametrize("name", EVIDENCE)
+@pytest.mark.parametrize(("width", "scheme"), [(1400, "light"), (390, "dark")])
+def test_open_rows_are_accessible_and_fit(open_page, name, width, scheme):
+    axe = pytest.importorskip("axe_playwright_python")
+    page = open_page(name, width, scheme)
+    all_rows(page)
+    for place in (0, 1):
+        page.locator("button.open").nth(place).press("Enter")
+    assert page.locator("tr.evidence").count() == 2
+    assert page.errors == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    panel = page.locator(".panel").first.bounding_box()
+    assert panel["width"] <= width
+    for part in page.locator(".panel > p, .panel .jury, .panel .strip, .panel .jury table").all():
+        box = part.bounding_box()
+        assert box["x"] + box["width"] <= panel["x"] + panel["width"] + 1
+    page.evaluate((Path(axe.__file__).parent / "axe.min.js").read_text())
+    found = page.evaluate("axe.run()")
+    assert [(each["id"], each["nodes"][0]["html"][:100]) for each in found["violations"]] == []
+    assert page.evaluate("window.hacked") is None
+
+
+def test_a_row_is_opened_and_closed_by_keyboard(open_page):
+    page = open_page("rows")
+    all_rows(page)
+    button = page.locator("button.open").first
+    assert button.get_attribute("aria-expanded") == "false"
+    number = button.inner_text()
+    button.focus()
+    page.keyboard.press("Enter")
+    assert button.get_attribute("aria-expanded") == "true"
+    panel = page.locator(f"#{button.get_attribute('aria-controls')}")
+    text = panel.inner_text()
+    for words in ("This row", "Nearest with the same label", "Nearest with another label"):
+        assert words in text
+    assert "judging rows" in text
+    assert panel.locator(".scroll tbody tr").count() == 3 + 1 + 6
+    assert panel.locator(".strip rect").count() > 3
+    assert page.evaluate("document.activeElement.className") == "open"
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.ariaLabel") == f"Rows nearest to row {number}"
+    page.keyboard.press("Shift+Tab")
+    page.keyboard.press("Space")
+    assert button.get_attribute("aria-expanded") == "false"
+    assert page.locator("tr.evidence").count() == 0
+
+
+def test_an_open_row_stays_open_when_the_table_is_sorted_and_paged(open_page):
+    page = open_page("rows")
+    all_rows(page)
+    page.locator("button.open").first.click()
+    page.locator("#rows th button", has_text="rank").press("Enter")  # now the highest first
+    assert page.locator("tr.evidence").count() == 0
+    page.locator("#rows th button", has_text="rank").press("Enter")
+    assert page.locator("tr.evidence").count() == 1
+    assert page.locator("tr.evidence .strip rect").count() > 3
+    page.set_viewport_size({"width": 390, "height": 800})
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert page.errors == []
+
+
+def test_evidence_of_other_runs(open_page):
+    page = open_page("regression")
+    all_rows(page)
+    page.locator("button.open").first.press("Enter")
+    text = page.locator("tr.evidence").inner_text()
+    assert "Nearest" in text
+    assert "label" not in text
+    page = open_page("no errors")
+    page.locator("button.open").first.press("Enter")
+    assert "the jury is cut into folds" in page.locator("tr.evidence").inner_text()
+    page = open_page("groups")
+    assert page.locator("button.open").count() == 0
+    page = open_page("images")
+    all_rows(page)
+    page.locator("button.open").first.press("Enter")
+    assert page.locator("tr.evidence .scroll img").count() > 1
+
+
+def test_a_copy_with_another_label_is_named(open_page):
+    page = open_page("copies")
+    all_rows(page)
+    page.get_by_role("button", name="Evidence for row 4", exact=True).press("Enter")
+    assert page.locator(".contradiction").inner_text() == "The same cells, label b: rows 5, 6."
+    assert page.locator("tr.evidence .scroll tbody tr").count() > 4
+
+
 def cells(page, column):
     names = [
         name.removesuffix(" ▲").removesuffix(" ▼")

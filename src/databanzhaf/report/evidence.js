@@ -86,8 +86,8 @@ function neighbors(line, same, other) {
   part("This row", [[line.i, null]]);
   if (!proof.classes) part("Nearest", same);
   else {
-    part(same.length ? "Nearest of the same label" : "No other row has this label", same);
-    part(other.length ? "Nearest of another label" : "No row has another label", other);
+    part(same.length ? "Nearest with the same label" : "No other row has this label", same);
+    part(other.length ? "Nearest with another label" : "No row has another label", other);
   }
   scroll.append(table);
   return scroll;
@@ -100,7 +100,7 @@ function judged({ judges, hurt, clear, worst, best }) {
   else if (clear[0] || clear[1]) words += `Beyond noise it hurts ${count(clear[0])} and helps ${count(clear[1])}; the other effects are too small to tell.`;
   else words += "The effects on single judging rows are within noise: only their mean, the value, can be read.";
   const both = make("div", undefined, "jury"), figure = make("figure");
-  figure.append(make("div", undefined, "strip"), make("figcaption", "Change of the score on each judging row. A bar is as high as the root of its count.", "faint"));
+  figure.append(make("div", undefined, "strip"), make("figcaption", "Change of the score on each judging row. Bar heights are square roots of the counts.", "faint"));
   const sides = [["Hurts the most", worst], ["Helps the most", best]].filter(([, rows]) => rows.length);
   both.append(figure, ...sides.map(([title, rows]) => ranked(title, rows)));
   return [make("p", words), both];

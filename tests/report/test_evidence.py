@@ -179,6 +179,17 @@ def test_rows_of_a_validation_file_are_named_by_their_number_in_it(shown):
         assert checked["label"][int(name.removeprefix("validation row "))] == label
 
 
+def test_of_many_validation_rows_a_part_is_looked_at(shown):
+    checked = table(n=1500, seed=5)
+    checked.to_csv("checked.csv", index=False)
+    data = shown(table(), *DROPS, "--validation", "checked.csv")
+    assert data["evidence"]["note"].startswith("These are 1,000 of the 1,500 judging rows")
+    for name, label in data["evidence"]["judges"]:
+        assert checked["label"][int(name.removeprefix("validation row "))] == label
+    jury = data["evidence"]["rows"]["0"]["jury"]
+    assert jury["judges"] == sum(jury["bars"][2]) == 1000
+
+
 def test_rows_that_the_table_does_not_list_are_named_with_their_cells(shown, monkeypatch):
     monkeypatch.setattr("databanzhaf.report.build.MOST_LINES", 20)
     monkeypatch.setattr("databanzhaf.report.evidence.LOWEST", 8)

@@ -76,7 +76,7 @@ class Evidence:
     cells : player → its line, for players that are named here and that the table does not list
     judge_players : judge → player, where the rows judge each other
     judge_names : judge → its name and label, of validation rows that are named here
-    note : why there is no effect over the jury; empty where there is one
+    note : why there is no effect over the jury, or that it is of a part of the jury
     """
 
     opened: dict[int, Opened]

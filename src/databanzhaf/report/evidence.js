@@ -52,7 +52,7 @@ function evidence(line) {
   panel.append(make("p", "Distance is taken over the columns that the models see: numbers in standard deviations, categories as 0 or 1.", "faint"));
   panel.append(make("h3", "Effect over the jury"));
   if (jury) panel.append(...judged(jury));
-  else panel.append(make("p", proof.note, "faint"));
+  if (proof.note) panel.append(make("p", proof.note, "faint"));
   return tr;
 }
 

@@ -59,7 +59,7 @@ def evidence_of(
         dict(zip(absent.tolist(), cells(absent), strict=True)),
         judges,
         {} if judges is not None else _validation_rows(job, heard),
-        "" if any(jury is not None for jury in juries) else _why_not(result),
+        _part(result) if any(jury is not None for jury in juries) else _why_not(result),
     )
 
 
@@ -89,6 +89,16 @@ def _juries(result: Result, players: IntArray) -> list[JuryEffect | None]:
         own = places[players]
     found = effects(result.evaluations, result.estimate, players, own)
     return [None] * len(players) if found is None else [*jury_effects(found)]
+
+
+def _part(result: Result) -> str:
+    """That some of the judging rows are not looked at, if so."""
+    verdicts = result.evaluations.verdicts
+    if verdicts is None or verdicts.size == len(verdicts.weights):
+        return ""
+    return (
+        f"These are {len(verdicts.weights):,} of the {verdicts.size:,} judging rows, evenly spaced."
+    )
 
 
 def _why_not(result: Result) -> str:

@@ -96,12 +96,19 @@ def _first(
 ) -> tuple[tuple[int, float], ...]:
     """The `most` nearest of some rows; `far` are squared distances, right to within `doubt`."""
     places = np.flatnonzero(which)
-    if len(places) > most:
-        last = np.partition(far[places], most - 1)[most - 1]
-        places = places[far[places] <= last + doubt]
+    places = places[_up_to(far[places], most, doubt)]
     distances = np.sqrt(((points[places] - points[row]) ** 2).sum(axis=1))
     order = np.argsort(distances, kind="stable")[:most]
     return tuple((int(places[at]), float(distances[at])) for at in order)
+
+
+def _up_to(values: FloatArray, most: int, doubt: float = 0.0) -> IntArray:
+    """The places of the `most` smallest values, and of all that equal the last of them to within
+    `doubt`, in their order.
+    """
+    if len(values) <= most:
+        return np.arange(len(values))
+    return np.flatnonzero(values <= np.partition(values, most - 1)[most - 1] + doubt)
 
 
 def contradictions(cells: Any, labels: Any, rows: IntArray) -> list[dict[Any, list[int]]]:
@@ -142,16 +149,17 @@ def _jury_effect(
     effects: FloatArray, clear: BoolArray, errors: FloatArray, most: int
 ) -> JuryEffect:
     judges = np.flatnonzero(~np.isnan(effects))
-    order = judges[np.argsort(effects[judges], kind="stable")]
-    below, above = (effects[order] < 0).sum(), (effects[order] > 0).sum()
-    ends = order[: min(most, below)], order[::-1][: min(most, above)]
-    worst, best = (
-        tuple((int(judge), float(effects[judge]), bool(clear[judge])) for judge in end)
-        for end in ends
-    )
+
+    def extreme(sign: int) -> tuple[tuple[int, float, bool], ...]:
+        places = judges[_up_to(sign * effects[judges], most)]
+        order = places[np.argsort(sign * effects[places], kind="stable")][:most]
+        found = (judge for judge in order if sign * effects[judge] < 0)
+        return tuple((int(judge), float(effects[judge]), bool(clear[judge])) for judge in found)
+
+    worst, best = extreme(1), extreme(-1)
     return JuryEffect(
         len(judges),
-        int(below),
+        int((effects[judges] < 0).sum()),
         int((clear & (effects < 0)).sum()),
         int((clear & (effects > 0)).sum()),
         bool(np.isfinite(errors[judges]).any()),

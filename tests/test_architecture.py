@@ -33,7 +33,7 @@ ALLOWED = {
     "games": GROUND | {"chance", "data", "fingerprint", "kernels", "metrics"},
     "evaluators": GROUND | {"blas"},
     "theory": GROUND | {"notions"},
-    "tables": GROUND | {"chance"},
+    "tables": GROUND | {"blas", "chance"},
     "ledger": GROUND | {"chance", "designs", "metrics"},
     "diagnostics": GROUND | {"designs", "notions", "ranking"},
     "estimate": GROUND | {"diagnostics", "ledger", "plots"},

@@ -116,3 +116,22 @@ def test_the_stability_is_how_two_whole_runs_agree(notion, noise):
     measured = [db.ranking.spearman(a, b) for a, b in zip(runs[::2], runs[1::2], strict=True)]
     assert 0.5 < np.mean(measured) < 0.95
     assert np.mean(predicted) == pytest.approx(np.mean(measured), abs=0.06)
+
+
+def test_some_players_are_examined_alone():
+    """Ten rows that differ beside ten giants that do not: only the rows' ranking counts."""
+    worth = np.r_[np.linspace(-1, 1, 10), np.full(10, 30.0)]
+    noisy = lambda c, keys: c @ worth + 20 * noise(keys)  # noqa: E731
+    evaluations, found = run(noisy, budget=1000, stochastic=True, estimator="reuse")
+    rows = np.arange(10)
+    everyone, few = examine(evaluations, found), examine(evaluations, found, rows)
+    assert few.stability == examine_alone(found, rows)
+    assert few.stability < everyone.stability
+    assert few.split_half != everyone.split_half
+    assert few.linear_share == everyone.linear_share
+
+
+def examine_alone(found, rows):
+    from databanzhaf.ranking import expected_agreement
+
+    return expected_agreement(found.values[rows], found.std_errors[rows])

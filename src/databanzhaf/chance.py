@@ -28,6 +28,7 @@ CURVE_ORDERS: Final = 3
 CURVE_TRAINING: Final = 4
 SPLIT: Final = 5
 FOLDS: Final = 6
+CLUSTERS: Final = 7
 
 GOLDEN: Final = np.uint64(0x9E3779B97F4A7C15)
 _FIRST: Final = np.uint64(0xBF58476D1CE4E5B9)

@@ -6,7 +6,7 @@ Everything here reads evaluations again by the estimator and the notion that an 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from databanzhaf.designs import Coin, Complementary, Exhaustive
 from databanzhaf.errors import DesignMismatch
 from databanzhaf.evaluations import Evaluations
 from databanzhaf.notions import LeastCore
-from databanzhaf.protocols import Estimator, Notion
+from databanzhaf.protocols import Estimator, IntArray, Notion
 from databanzhaf.ranking import expected_agreement, spearman
 from databanzhaf.verdicts import places_in_folds
 
@@ -53,14 +53,29 @@ class Trust:
     stability_of_juries: float | None = None
 
 
-def examine(evaluations: Evaluations, estimate: Estimate) -> Trust:
-    """All of them for one run."""
-    how = (evaluations, estimate.notion, estimate.estimator)
+@dataclass(frozen=True, eq=False)
+class _Some:
+    """An estimator whose values are those of some players."""
+
+    estimator: Estimator
+    players: IntArray
+
+    def __call__(self, evaluations: Evaluations, notion: Notion) -> Estimate:
+        return self.estimator(evaluations, notion).of(self.players)
+
+
+def examine(evaluations: Evaluations, estimate: Estimate, players: IntArray | None = None) -> Trust:
+    """All of them for one run; how well rankings agree for some of its players, if asked."""
+    how: tuple[Evaluations, Notion, Any] = (evaluations, estimate.notion, estimate.estimator)
+    shown = estimate
+    if players is not None:
+        shown = estimate.of(players)
+        how = (evaluations, estimate.notion, _Some(estimate.estimator, players))
     numbers = (
         split_half(*how),
         noise_share(evaluations),
         linear_share(evaluations, estimate),
-        stability(estimate),
+        stability(shown),
         whole(split_jury(*how)),
     )
     return Trust(*(number if np.isfinite(number) else None for number in numbers))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -93,6 +93,20 @@ class Estimate:
     def run_errors(self) -> Errors:
         """The standard errors of the run alone: other coalitions and trainings, the same jury."""
         return Errors(self.std_errors, self.degrees_of_freedom)
+
+    def of(self, players: IntArray) -> Estimate:
+        """The same for some players only."""
+        both = self.population
+        names = None if self.players is None else [self.players[int(each)] for each in players]
+        return replace(
+            self,
+            values=self.values[players],
+            std_errors=self.std_errors[players],
+            degrees_of_freedom=self.degrees_of_freedom[players],
+            values_by_repeat=self.values_by_repeat[:, players],
+            players=names,
+            population=both and Errors(both.std_errors[players], both.degrees_of_freedom[players]),
+        )
 
     def interval(
         self, level: float = 0.95, *, errors: Errors | None = None

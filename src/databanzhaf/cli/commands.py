@@ -16,6 +16,7 @@ from databanzhaf._version import __version__
 from databanzhaf.cli.options import (
     AsJson,
     Budget,
+    Clusters,
     Data,
     Decimal,
     Device,
@@ -31,6 +32,7 @@ from databanzhaf.cli.options import (
     Metric,
     Model,
     Notion,
+    Open,
     Repeats,
     Seed,
     Separator,
@@ -46,7 +48,6 @@ from databanzhaf.cli.small import doctor, example, margin
 from databanzhaf.cli.streams import only_json, patient_streams, say
 from databanzhaf.cli.text import (
     Screen,
-    command_of,
     decimals,
     duration,
     in_bytes,
@@ -54,13 +55,14 @@ from databanzhaf.cli.text import (
     show_table,
     summary,
     tell,
+    tell_files,
 )
 from databanzhaf.kernels.compiling import WORDS, listen
 from databanzhaf.progress import Bar
 
 if TYPE_CHECKING:
     from databanzhaf.diagnostics import Checkpoint
-    from databanzhaf.pipeline import Job, Settings
+    from databanzhaf.pipeline import Job, Result, Settings
     from databanzhaf.progress import Watcher
 
 # Evaluations after which a run says what it will be worth.
@@ -95,6 +97,8 @@ def value(
     task: Task = "auto",
     metric: Metric = None,
     groups: Groups = None,
+    clusters: Clusters = None,
+    open: Open = None,
     id: Id = None,
     drop: Drop = None,
     text: Text = None,
@@ -129,34 +133,23 @@ def value(
     """Give every training row (or group of rows) a value. Rerun the same command to resume."""
     with one_sentence(), only_json(as_json) as answer:
         from databanzhaf import pipeline
-        from databanzhaf.report import write_report
 
         settings = _settings(locals())
         folder = out or Path("runs") / data.name.split(".")[0]
-        job = pipeline.prepare(settings)
         screen = Screen(quiet=as_json)
-        if not quiet:
-            introduce(screen, job)
-        watch = not as_json and sys.stderr.isatty()
-        with stops_after_a_batch(folder, watch=watch) as watcher:
-            told = watcher if quiet or as_json else _forecasting(screen, job, watcher)
-            result = pipeline.run(job, folder, watch=told)
-        with stops_after_the_values(folder):
-            if curve:
-                result = pipeline.add_curve(result, folder)
-            page = write_report(result, folder)
-            if as_json:
-                answer(summary(result, folder))
-                return
-            tell(screen, result)
-            made = ["values.csv", "run.db", "run.json", *(["curve.json"] if curve else [])]
-            written = ", ".join(str(folder / name) for name in made)
-            screen.print(f"Written: {written}", soft_wrap=True)
+        shown = {"curve": curve, "quiet": quiet, "as_json": as_json}
+        result, said = _value_once(settings, folder, screen, **shown)
+        if settings.clusters is not None and not settings.open:
+            following = pipeline.worst_clusters(result)
+            rows = int(result.table.loc[result.table["group"].isin(following.open), "rows"].sum())
             screen.print(
-                f"Open {page} in a browser: values, suspects and how far to trust them.",
-                soft_wrap=True,
+                f"\nNext, the {rows:,} rows of the {len(following.open):,} clusters with the "
+                "lowest value per row are valued one by one.\n"
             )
-            screen.print(f"To repeat it: {command_of(result, folder)}", soft_wrap=True)
+            shown["curve"] = False  # rows of some clusters cannot be removed from all
+            said["worst"] = _value_once(following, folder / "worst", screen, **shown)[1]
+        if as_json:
+            answer(said)
 
 
 @app.command()
@@ -169,6 +162,7 @@ def plan(
     task: Task = "auto",
     metric: Metric = None,
     groups: Groups = None,
+    clusters: Clusters = None,
     id: Id = None,
     drop: Drop = None,
     text: Text = None,
@@ -323,6 +317,28 @@ for command in (margin, example, doctor, reproduce):
     app.command()(command)
 
 
+def _value_once(
+    settings: Settings, folder: Path, screen: Screen, *, curve: bool, quiet: bool, as_json: bool
+) -> tuple[Result, dict[str, Any]]:
+    """One run: valued, written, shown; the result, and what a program reads of it."""
+    from databanzhaf import pipeline
+    from databanzhaf.report import write_report
+
+    job = pipeline.prepare(settings)
+    if not quiet:
+        introduce(screen, job)
+    with stops_after_a_batch(folder, watch=not as_json and sys.stderr.isatty()) as watcher:
+        told = watcher if quiet or as_json else _forecasting(screen, job, watcher)
+        result = pipeline.run(job, folder, watch=told)
+    with stops_after_the_values(folder):
+        if curve:
+            result = pipeline.add_curve(result, folder)
+        page = write_report(result, folder)
+        tell(screen, result)
+        tell_files(screen, result, folder, page)
+        return result, summary(result, folder)
+
+
 def _forecasting(screen: Screen, job: Job, watcher: Watcher) -> Watcher:
     """A watcher that also says, once some evaluations are there, what the run will be worth."""
     from databanzhaf.pipeline import forecast
@@ -353,7 +369,7 @@ def _settings(given: dict[str, Any]) -> Settings:
 
     known = {each.name: given[each.name] for each in fields(Settings) if each.name in given}
     paths = {name: known[name] and str(known[name]) for name in ("data", "validation")}
-    lists = {name: tuple(given[name] or ()) for name in ("drop", "text")}
+    lists = {name: tuple(given.get(name) or ()) for name in ("drop", "open", "text")}
     return Settings.parse({**known, **paths, **lists})
 
 

@@ -37,6 +37,19 @@ Metric = Annotated[
 Groups = Annotated[
     str | None, typer.Option(help="Column of suppliers, sites, ...: value them instead of rows.")
 ]
+Clusters = Annotated[
+    int | None,
+    typer.Option(
+        help="Value so many clusters of like rows of one class, then the rows of the worst "
+        "clusters: for tables with more rows than the budget can rank."
+    ),
+]
+Open = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Cluster whose rows to value one by one, instead of the worst; may be repeated."
+    ),
+]
 Id = Annotated[str | None, typer.Option("--id", help="Column that names the rows.")]
 Drop = Annotated[
     list[str] | None, typer.Option(help="Column that is not a feature; may be repeated.")

@@ -31,8 +31,12 @@ class Screen:
 
 def introduce(screen: Screen, job: Job) -> None:
     kind = "classification" if job.classifies else "regression"
+    players = f"{job.dataset.n_players:,} {job.who}"
+    if job.shown is not None:
+        others = job.dataset.n_players - len(job.shown)
+        players = f"{len(job.shown):,} rows beside {others:,} clusters"
     screen.print(
-        f"{job.dataset.n_players:,} {job.who} to value, judged by {job.judges}; {kind} of "
+        f"{players} to value, judged by {job.judges}; {kind} of "
         f"`{job.settings.target}` by {job.settings.model}, scored by {job.metric}."
     )
     if job.read_as:
@@ -59,7 +63,7 @@ def summary(result: Result, folder: Path) -> dict[str, Any]:
         "notion": estimate.notion.name,
         "estimator": estimate.estimator.name,
         "metric": job.metric,
-        "players": job.dataset.n_players,
+        "players": len(table),
         "evaluations": estimate.n_evaluations,
         "stability": result.trust.stability,
         "stability_of_juries": result.trust.stability_of_juries,
@@ -100,21 +104,34 @@ def tell(screen: Screen, result: Result) -> None:
         screen.print(sentence)
 
 
+def tell_files(screen: Screen, result: Result, folder: Path, page: Path) -> None:
+    """What was written, and how to make it again."""
+    made = ["values.csv", "run.db", "run.json"]
+    made += ["clusters.csv"] if result.job.who == "clusters" else []
+    made += ["curve.json"] if result.curve is not None else []
+    written = ", ".join(str(folder / name) for name in made)
+    screen.print(f"Written: {written}", soft_wrap=True)
+    screen.print(
+        f"Open {page} in a browser: values, suspects and how far to trust them.", soft_wrap=True
+    )
+    screen.print(f"To repeat it: {command_of(result, folder)}", soft_wrap=True)
+
+
 def _show_lowest(screen: Screen, result: Result) -> None:
     job, estimate, table = result.job, result.estimate, result.table.sort_values("rank")
-    names = [name for name in ("row", "id", "group", "rows") if name in table.columns]
+    known = ("row", "id", "group", "rows", "label")
+    names = [name for name in known if name in table.columns]
     shown, digits, rows = table.head(10), estimate.digits(), []
-    for position, line in zip(shown.index, shown.to_dict(orient="records"), strict=True):
-        label = [str(job.labels[position])] if job.who == "rows" else []
+    for line in shown.to_dict(orient="records"):
         low, high = line["ci_low"], line["ci_high"]
         interval = "unknown" if low != low else f"{low:+.{digits}f} to {high:+.{digits}f}"
         number = f"{line['value']:+.{digits}f}"
-        rows.append([*(str(line[name]) for name in names), *label, number, interval, line["flag"]])
-    target = [job.settings.target] if job.who == "rows" else []
+        rows.append([*(str(line[name]) for name in names), number, interval, line["flag"]])
+    header = [job.settings.target if name == "label" else name for name in names]
     n, count = len(table), f"{estimate.n_evaluations:,} evaluations"
     which = f"The {len(rows)} lowest of {n:,}" if len(rows) < n else f"All {n}"
     title = f"{which} {estimate.notion.name} values ({job.metric}), {count}"
-    show_table(screen, [*names, *target, "value", "95% interval", "flag"], rows, title)
+    show_table(screen, [*header, "value", "95% interval", "flag"], rows, title)
 
 
 def _doubts(result: Result) -> list[str]:

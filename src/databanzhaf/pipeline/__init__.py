@@ -5,7 +5,7 @@ from databanzhaf.pipeline.plan import forecast, make_plan
 from databanzhaf.pipeline.preparing import Job, prepare
 from databanzhaf.pipeline.record import Record
 from databanzhaf.pipeline.result import Result
-from databanzhaf.pipeline.running import add_curve, reread, run
+from databanzhaf.pipeline.running import add_curve, reread, run, worst_clusters
 from databanzhaf.pipeline.settings import Flag, Settings
 
 __all__ = [
@@ -21,5 +21,6 @@ __all__ = [
     "prepare",
     "reread",
     "run",
+    "worst_clusters",
     "write_table",
 ]

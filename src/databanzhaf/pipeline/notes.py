@@ -14,6 +14,9 @@ from databanzhaf.protocols import IntArray
 if TYPE_CHECKING:
     import pandas as pd
 
+# With fewer rows than this a run can rank the rows themselves.
+ROWS_FOR_CLUSTERS = 1000
+
 
 def codes(table: pd.DataFrame, left_out: set[Any]) -> list[str]:
     """Features, and a target, whose texts are not those of numbers."""
@@ -117,6 +120,16 @@ def copies(dataset: Dataset) -> list[str]:
         f"{again:,} of {len(digests):,} rows are copies of another row, label included. A copy "
         "judges models that have seen its twin, so scores look better than they are. Remove the "
         "copies, or value them as a group with --groups."
+    ]
+
+
+def in_clusters(who: str, n_rows: int) -> list[str]:
+    """What to do if there are more rows than can be ranked."""
+    if who != "rows" or n_rows < ROWS_FOR_CLUSTERS:
+        return []
+    return [
+        "Add --clusters 200 and another --out to value clusters of like rows, and then the rows "
+        "of the worst ones."
     ]
 
 

@@ -22,6 +22,7 @@ from databanzhaf.errors import EvaluationFailed, InvalidInput, check_between, ch
 from databanzhaf.estimate import Estimate
 from databanzhaf.evaluators import play
 from databanzhaf.notions import Banzhaf, LeastCore
+from databanzhaf.pipeline.notes import in_clusters
 from databanzhaf.pipeline.preparing import Job
 from databanzhaf.pipeline.running import open_ledger
 from databanzhaf.protocols import BoolArray, Design, IntArray
@@ -150,7 +151,8 @@ def make_plan(
         if wanted is None:
             notes.append(
                 f"{m0:,} evaluations cannot tell the values from noise: even {MOST_PLANNED:,} "
-                f"would not promise this ranking. Try --pilot {10 * m0}, or value groups of rows."
+                f"would not promise this ranking. Try --pilot {10 * m0}, or value groups of rows "
+                "with --groups or --clusters."
             )
         elif m0 < 2 * n * job.repeats:
             notes.append(
@@ -177,7 +179,7 @@ def forecast(job: Job, checkpoint: Checkpoint, total: int, seconds: float) -> li
     """What the first evaluations of a run promise for all of them: rank stability and time; and, if
     that is little, what would do. `seconds` is what they took.
     """
-    found = checkpoint.estimate
+    found = checkpoint.estimate if job.shown is None else checkpoint.estimate.of(job.shown)
     done = found.n_evaluations
     agrees = rank_stability(found, np.sqrt(done / total))
     if not np.isfinite(agrees) or done >= total:
@@ -191,8 +193,8 @@ def forecast(job: Job, checkpoint: Checkpoint, total: int, seconds: float) -> li
     lines = [said, "That is too little to compare single rows; the lowest ones settle first."]
     if wanted is not None:
         cost = in_words(seconds * wanted / done)
-        lines.append(f"--budget {wanted // job.repeats:,} would reach {LOW_STABILITY:g} in {cost}.")
-    return [" ".join([*lines, "Groups of rows by --groups need far fewer."])]
+        lines.append(f"--budget {wanted // job.repeats} would reach {LOW_STABILITY:g} in {cost}.")
+    return [" ".join([*lines, *in_clusters(job.who, job.dataset.n_rows)])]
 
 
 def in_words(seconds: float) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,7 @@ from databanzhaf.pipeline.rows import Model, make_ready
 from databanzhaf.pipeline.settings import Settings
 from databanzhaf.protocols import Evaluator, Game, IntArray
 from databanzhaf.run import design_of, repeats_that_pay
-from databanzhaf.tables import file_digest
+from databanzhaf.tables import clusters, file_digest
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,7 +25,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """A table made ready: the game, and where its players stand in the user's file."""
+    """A table made ready: the game, and where its players stand in the user's file.
+
+    Where the rows of some clusters are valued one by one (`shown`), rows, ids, labels and table are
+    theirs alone; the other clusters are players that nobody is shown.
+    """
 
     settings: Settings
     game: Game
@@ -40,6 +44,8 @@ class Job:
     digests: dict[str, str]
     notes: tuple[str, ...] = field(default=())
     read_as: str = ""
+    clusters: Any = None  # the name of each row's cluster
+    shown: IntArray | None = None  # the players that are rows, if others are clusters
 
     @cached_property
     def metric(self) -> str:
@@ -68,8 +74,10 @@ class Job:
 
     @property
     def who(self) -> str:
-        """What the players are: rows or groups."""
-        return "rows" if self.group_sizes is None else "groups"
+        """What gets a value: rows, groups or clusters."""
+        if self.group_sizes is None:
+            return "rows"
+        return "groups" if self.settings.clusters is None else "clusters"
 
     @cached_property
     def repeats(self) -> int:
@@ -109,6 +117,11 @@ def prepare(settings: Settings, fingerprint: dict[str, str] | None = None) -> Jo
     groups = None if settings.groups is None else columns.groups(table, settings.groups)
     special = {settings.target, settings.groups, settings.id}
     left_out = [name for name in table.columns if name in {*special, *settings.drop}]
+    of_row = None
+    if settings.clusters is not None:
+        features, seed = table.drop(columns=left_out), settings.seed
+        of_row = clusters(features, target, settings.clusters, classifies=classifies, seed=seed)
+        groups = _players(of_row, settings.open)
     model = Model(settings.model, settings.metric, settings.jobs, settings.device, fingerprint)
     ready = make_ready(
         table.drop(columns=left_out),
@@ -130,12 +143,12 @@ def prepare(settings: Settings, fingerprint: dict[str, str] | None = None) -> Jo
             if classifies
             else ()
         ),
-        *notes.unvalued(settings.groups, groups, rows),
+        *notes.unvalued(settings.groups or "the clusters", groups, rows),
         *notes.shared(ready.dataset),
         *notes.copies(ready.dataset),
         *notes.formulas(named),
     ]
-    return Job(
+    job = Job(
         settings,
         ready.game,
         ready.dataset,
@@ -149,7 +162,9 @@ def prepare(settings: Settings, fingerprint: dict[str, str] | None = None) -> Jo
         digests,
         tuple(noted),
         " ".join([ready.read_as, *notes.counts(settings.target, target, classifies)]),
+        None if of_row is None else of_row[rows],
     )
+    return _opened(job) if settings.open else job
 
 
 def _classifies(target: Any, settings: Settings) -> bool:
@@ -191,6 +206,33 @@ def _validation(
             remedy="Drop those validation rows, or add training rows of that class.",
         )
     return held.drop(columns=[name for name in left_out if name in held.columns]), y_val
+
+
+def _players(of_row: Any, opened: tuple[str, ...]) -> Any:
+    """Who gets a value: clusters, and the rows of those that are opened, one by one."""
+    unknown = sorted(set(opened) - set(of_row.tolist()))
+    if unknown:
+        raise InvalidInput(
+            "`open` must name clusters",
+            got=", ".join(unknown[:3]),
+            remedy="Choose among those in clusters.csv.",
+        )
+    rows = np.array([f"row {row}" for row in range(len(of_row))])
+    return np.where(np.isin(of_row, opened), rows, of_row)
+
+
+def _opened(job: Job) -> Job:
+    """The job of the rows in opened clusters."""
+    places = np.flatnonzero(np.isin(job.clusters, job.settings.open))
+    return replace(
+        job,
+        rows=job.rows[places],
+        ids=None if job.ids is None else job.ids[places],
+        labels=job.labels[places],
+        group_sizes=None,
+        table=job.table.iloc[places],
+        shown=job.dataset.player_of_row[places],
+    )
 
 
 def _sizes(groups: Any) -> dict[Any, int]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from databanzhaf.applications import Curve
-from databanzhaf.diagnostics import Checkpoint, Trust, examine
+from databanzhaf.diagnostics import Checkpoint, Trust, examine, stability
 from databanzhaf.estimate import Estimate
 from databanzhaf.evaluations import Evaluations
 from databanzhaf.pipeline.notes import learns_nothing
@@ -62,7 +62,14 @@ def make_result(
     curve: Curve | None = None,
 ) -> Result:
     """Flag, tabulate and examine, each once."""
-    estimate, evaluations = finished.estimate, finished.evaluations
+    estimate, evaluations, checkpoints = (
+        finished.estimate, finished.evaluations, finished.checkpoints,
+    )  # fmt: skip
+    trust = examine(evaluations, estimate, job.shown)
+    if job.shown is not None:
+        estimate = estimate.of(job.shown)
+        seen = (each.estimate.of(job.shown) for each in checkpoints)
+        checkpoints = tuple(Checkpoint(each, stability(each)) for each in seen)
     suspects = job.settings.flag.suspects(estimate)
     if job.settings.flag.beyond_chance and learns_nothing(record.scores) and suspects is not None:
         suspects = suspects[:0]
@@ -70,8 +77,8 @@ def make_result(
         job,
         estimate,
         evaluations,
-        finished.checkpoints,
-        examine(evaluations, estimate),
+        checkpoints,
+        trust,
         suspects,
         _table(job, estimate, suspects),
         record,
@@ -87,11 +94,22 @@ def _table(job: Job, estimate: Estimate, suspects: IntArray | None) -> pd.DataFr
         table.insert(0, "row", job.rows)
         if job.ids is not None:
             table.insert(1, "id", job.ids)
-        table.insert(1 + (job.ids is not None), "label", job.dataset.y)
+        table.insert(1 + (job.ids is not None), "label", job.labels)
     else:
         players = list(job.dataset.players or ())
         table.insert(0, "group", players)
         table.insert(1, "rows", [job.group_sizes[name] for name in players])
+        if job.clusters is not None and job.classifies:  # all rows of a cluster have one label
+            _, first = np.unique(job.dataset.player_of_row, return_index=True)
+            table.insert(2, "label", job.labels[first])
     flags = np.full(len(table), "", dtype=object)
     flags[[] if suspects is None else suspects] = "suspect"
     return table.assign(flag=flags)
+
+
+def cluster_table(job: Job) -> pd.DataFrame:
+    """Which cluster each row is in: row, id, label, cluster. This is clusters.csv."""
+    import pandas as pd
+
+    names = {} if job.ids is None else {"id": job.ids}
+    return pd.DataFrame({"row": job.rows, **names, "label": job.labels, "cluster": job.clusters})

@@ -10,6 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from databanzhaf.applications import removal_curve
 from databanzhaf.diagnostics import Checkpoint, history
 from databanzhaf.errors import (
@@ -33,15 +35,21 @@ from databanzhaf.pipeline.record import (
     write_record,
 )
 from databanzhaf.pipeline.recorded import Recorded
-from databanzhaf.pipeline.result import Result, make_result
+from databanzhaf.pipeline.result import Result, cluster_table, make_result
+from databanzhaf.pipeline.settings import Settings
 from databanzhaf.progress import Watcher
 from databanzhaf.run import Finished, estimate, estimator_for, finish
+
+# A run can rank about one row for so many evaluations (measured: benchmarks/clusters.py).
+EVALUATIONS_PER_ROW = 10
+# What a run may write into its folder.
+OUTPUTS = ("values.csv", "clusters.csv", "run.db", "run.json", "report.html", "curve.json")
 
 
 def run(job: Job, out: Path, *, watch: Watcher | None = None) -> Result:
     """Value, with the ledger in `out`; then write values.csv and run.json there."""
     inputs: list[Path | str | None] = [job.settings.data, job.settings.validation]
-    for name in ("values.csv", "run.db", "run.json", "report.html", "curve.json"):
+    for name in OUTPUTS:
         outputs.check_not_input(out / name, inputs)
     outputs.make_folder(out)
     started = time.time()
@@ -57,6 +65,8 @@ def run(job: Job, out: Path, *, watch: Watcher | None = None) -> Result:
     record = make_record(job, finished.estimate, scores)
     result = make_result(job, finished, record, trained, kept)
     outputs.write_table(out / "values.csv", result.table)
+    if job.who == "clusters":
+        outputs.write_table(out / "clusters.csv", cluster_table(job))
     times = {
         "seconds": round(time.time() - started, 3),
         "training_seconds": round(trained, 3),
@@ -134,6 +144,18 @@ def open_ledger(path: Path, job: Job) -> Ledger:
         new = there.is_new
     asked = {"predictions": "outcomes", "scores": "utilities"}.get(job.settings.keep)
     return Ledger(path, keep=asked if new else None)
+
+
+def worst_clusters(result: Result) -> Settings:
+    """What to value next: the rows of the clusters with the lowest value per row, as many clusters
+    as hold a tenth of the budget of rows, and one at least; the other clusters stay players.
+    """
+    sizes = result.table["rows"].to_numpy()
+    order = np.argsort(result.table["value"].to_numpy() / sizes, kind="stable")
+    room = result.job.settings.budget // EVALUATIONS_PER_ROW
+    count = max(1, int(np.searchsorted(np.cumsum(sizes[order]), room, side="right")))
+    names = result.table["group"].iloc[order[:count]]
+    return replace(result.job.settings, open=tuple(map(str, names)))
 
 
 def add_curve(result: Result, out: Path) -> Result:

@@ -105,6 +105,8 @@ class Settings:
     task: str = "auto"
     metric: str | None = None
     groups: str | None = None
+    clusters: int | None = None
+    open: tuple[str, ...] = ()
     id: str | None = None
     drop: tuple[str, ...] = ()
     text: tuple[str, ...] = ()
@@ -157,6 +159,18 @@ class Settings:
         if self.validation_fraction is not None:
             check_between("validation_fraction", self.validation_fraction, 0, 1, "Try 0.3.")
         check_count("budget", self.budget)
+        if self.clusters is not None:
+            check_count("clusters", self.clusters)
+        if self.clusters is not None and self.groups is not None:
+            raise InvalidInput(
+                "rows are valued in groups or in clusters", got="both", remedy="Leave one out."
+            )
+        if self.open and self.clusters is None:
+            raise InvalidInput(
+                "`open` names clusters whose rows are valued one by one",
+                got="no `clusters`",
+                remedy="Pass the number of clusters, too.",
+            )
         chance.check_seed(self.seed)
         if self.repeats is not None:
             check_count("repeats", self.repeats)

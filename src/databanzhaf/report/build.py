@@ -136,7 +136,8 @@ def _cells(result: Result, players: IntArray) -> tuple[list[str], list[list[Any]
     """The columns of the table, and the lines of some players."""
     job, settings = result.job, result.job.settings
     values = result.table.iloc[players]
-    who = [name for name in ("row", "id", "group", "rows") if name in values.columns]
+    names = ["row", "id", "group", "rows", *(["label"] if job.who == "clusters" else [])]
+    who = [name for name in names if name in values.columns]
     numbers = ["flag", "value", "std_error", "ci_low", "ci_high", "rank"]
     parts = [values[who], values[numbers].map(_short)]
     if job.group_sizes is None:

@@ -26,6 +26,8 @@ REASONS = {
     "labels among them.",
     "groups": "A low value may mean wrong labels in the group, rows unlike those that judge, or "
     "wrong labels among them.",
+    "clusters": "A low value may mean wrong labels in the cluster, rows unlike those that judge, "
+    "or wrong labels among them.",
 }
 
 

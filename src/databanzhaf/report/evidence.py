@@ -24,11 +24,11 @@ MOST_LABELS, MOST_COPIES = 5, 10
 def evidence_of(
     result: Result, listed: IntArray, cells: Callable[[IntArray], list[list[Any]]]
 ) -> Evidence | None:
-    """What the rows that can be opened show; None for groups. `listed` are the players in the
-    table, and `cells` makes lines of it.
+    """What the rows that can be opened show; None for groups, and where clusters are players, too.
+    `listed` are the players in the table, and `cells` makes lines of it.
     """
     job = result.job
-    if job.group_sizes is not None:
+    if job.group_sizes is not None or job.shown is not None:
         return None
     players = _openable(result, listed)
     features = job.table.drop(columns=_no_features(job))

@@ -264,11 +264,17 @@ def _look(content: Content) -> str:
         else f"are chosen by the rule {_text(str(content.rule))}"
     )
     who = {
-        "rows": " Rows count from 0. Open a row by its number (▸) to see the rows nearest to it "
-        "and the judging rows that it hurts or helps.",
+        "rows": " Rows count from 0.",
         "groups": " To see the evidence for single rows, value rows: run it without --groups.",
+        "clusters": " clusters.csv says which rows are in each cluster; the folder `worst` has the "
+        "values of the worst clusters' rows.",
     }
-    return f"Suspects {rule}. Click a column to sort; type to search.{who[content.who]}"
+    opens = (
+        " Open a row by its number (▸) to see the rows nearest to it and the judging rows that it "
+        "hurts or helps."
+    )
+    more = who[content.who] + (opens if content.evidence is not None else "")
+    return f"Suspects {rule}. Click a column to sort; type to search.{more}"
 
 
 def _trust(content: Content) -> str:

@@ -118,16 +118,19 @@ def value(
     out: Annotated[
         Path | None,
         typer.Option(
-            help="Folder for values.csv, run.db and run.json; runs/NAME of the table by default."
+            help="Folder for values.csv, run.db, run.json and report.html; by default runs/NAME of "
+            "the table."
         ),
     ] = None,
     curve: Annotated[
         bool,
         typer.Option(
-            "--curve", help="Also retrain while removing the lowest values first: does it help?"
+            "--curve", help="Also retrain without the lowest values: does removing them help?"
         ),
     ] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing before the values.")] = False,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", help="Print nothing before the values.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Give every training row (or group of rows) a value. Rerun the same command to resume."""
@@ -179,9 +182,7 @@ def plan(
     decimal: Decimal = ".",
     pilot: Annotated[
         int,
-        typer.Option(
-            help="Evaluations to learn from, more of them if it is quick; nothing is written."
-        ),
+        typer.Option(help="Evaluations in the pilot; more if they are quick. Nothing is written."),
     ] = 100,
     epsilon: Annotated[
         float | None,
@@ -199,7 +200,7 @@ def plan(
     ] = 0.9,
     as_json: AsJson = False,
 ) -> None:
-    """Estimate the cost first: a short pilot on this data, then evaluations, time, disk and
+    """Estimate the cost of a run: a short pilot on this data predicts evaluations, time, disk and
     memory for each goal.
     """
     with one_sentence(), only_json(as_json) as answer:
@@ -256,7 +257,7 @@ def estimate(
     metric: Metric = None,
     model: Annotated[
         str | None,
-        typer.Option(help="The model of the run again, if it is your own and --metric is given."),
+        typer.Option(help="Model of the run; needed if it is your own and --metric is given."),
     ] = None,
     out: Annotated[
         Path | None,
@@ -264,7 +265,7 @@ def estimate(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Another notion or metric from the same run; nothing is trained."""
+    """Compute another notion or metric from the same run; nothing is trained."""
     with one_sentence(), only_json(as_json) as answer:
         from databanzhaf import pipeline
 

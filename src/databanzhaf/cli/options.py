@@ -15,7 +15,7 @@ Target = Annotated[str, typer.Option(help="Column to predict (y in an .npz).", s
 Validation = Annotated[
     Path | None,
     typer.Option(
-        help="Table of validation rows; without it rows are judged by models that did not see them."
+        help="Table of validation rows. Without it, models are judged by rows they have not seen."
     ),
 ]
 Fraction = Annotated[
@@ -24,7 +24,10 @@ Fraction = Annotated[
 ]
 Model = Annotated[
     str,
-    typer.Option(help="forest, mlp, logistic, linear, boosting, knn, or package.module:factory."),
+    typer.Option(
+        help="Model to train: forest, mlp, logistic, linear, boosting, knn, or "
+        "package.module:factory."
+    ),
 ]
 Task = Annotated[str, typer.Option(help="auto, classification or regression.")]
 Metric = Annotated[
@@ -35,7 +38,7 @@ Metric = Annotated[
     ),
 ]
 Groups = Annotated[
-    str | None, typer.Option(help="Column of suppliers, sites, ...: value them instead of rows.")
+    str | None, typer.Option(help="Column of groups (suppliers, sites): value these, not rows.")
 ]
 Clusters = Annotated[
     int | None,
@@ -69,7 +72,7 @@ How = Annotated[
     ),
 ]
 Budget = Annotated[
-    int, typer.Option(help="Coalitions to train on; a larger one continues the run.")
+    int, typer.Option(help="Coalitions to train on; a larger budget continues the run.")
 ]
 Repeats = Annotated[
     int | None,
@@ -82,8 +85,7 @@ Until = Annotated[
     str | None,
     typer.Option(
         help="Stop early: stable, stable:0.95, precise:0.01, minutes:10. Comma-separate several; "
-        "the "
-        "first one met stops the run."
+        "the first one met stops the run."
     ),
 ]
 Flag = Annotated[
@@ -93,8 +95,7 @@ Keep = Annotated[
     str,
     typer.Option(
         help="What to keep of each model: predictions (the metric can change later), scores, or "
-        "auto "
-        "(predictions if they are small)."
+        "auto (predictions if they are small)."
     ),
 ]
 Jobs = Annotated[
@@ -108,4 +109,4 @@ Seed = Annotated[
 Encoding = Annotated[str, typer.Option(help="Encoding of text files.")]
 Decimal = Annotated[str, typer.Option(help="Decimal mark of a text file's numbers.")]
 Separator = Annotated[str | None, typer.Option(help="Separator of the columns of a text file.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of words.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]

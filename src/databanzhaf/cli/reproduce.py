@@ -14,14 +14,14 @@ from databanzhaf.cli.signals import one_sentence, terminated_like_interrupted
 def reproduce(
     name: Annotated[
         str | None,
-        typer.Argument(help="An experiment, or all; --list names them.", show_default=False),
+        typer.Argument(help="Name of an experiment, or all; see --list.", show_default=False),
     ] = None,
     scale: Annotated[
         float, typer.Option(help="Share of the paper's number of coalitions; 1 is all of them.")
     ] = 0.1,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
     datasets: Annotated[
-        str | None, typer.Option(help="Only these, with commas between them.")
+        str | None, typer.Option(help="Datasets to run, separated by commas.")
     ] = None,
     draws: Annotated[
         int | None,
@@ -31,7 +31,7 @@ def reproduce(
         float,
         typer.Option(
             help="The largest scale for LeNet and the CNN, which take longest; the network on "
-            "image features takes ten times it."
+            "image features takes ten times that."
         ),
     ] = 0.02,
     jobs: Annotated[
@@ -42,15 +42,15 @@ def reproduce(
         ),
     ] = 1,
     seed: Annotated[
-        int, typer.Option(help="Decides the draws, every coalition and every training.")
+        int, typer.Option(help="Determines the draws, every coalition and every training.")
     ] = 0,
     out: Annotated[
         Path, typer.Option(help="Folder for pages, figures, CSV files and ledgers.")
     ] = Path("results"),
-    show: Annotated[bool, typer.Option("--list", help="Name the experiments.")] = False,
+    show: Annotated[bool, typer.Option("--list", help="List the experiments.")] = False,
 ) -> None:
-    """Run the paper's experiments again: a page, a figure and a CSV for each. The same command goes
-    on where it stopped.
+    """Reproduce the paper's experiments: a page, a figure and a CSV file for each. Rerun the same
+    command to resume.
     """
     stopped = "Stopped. Networks that were trained are kept; rerun the same command to resume."
     with one_sentence(stopped), terminated_like_interrupted(stopped):

@@ -14,12 +14,12 @@ from databanzhaf.cli.text import Screen, as_power, show_table
 
 
 def margin(
-    n: Annotated[int, typer.Option("--n", help="Players.")] = 200,
-    tau: Annotated[float, typer.Option(help="How far apart the values of a pair lie.")] = 1.0,
+    n: Annotated[int, typer.Option("--n", help="Number of players.")] = 200,
+    tau: Annotated[float, typer.Option(help="Difference between the values of two players.")] = 1.0,
     as_json: AsJson = False,
 ) -> None:
-    """How much noise in the scores each notion's ranking survives (the paper's safety margin and
-    Lipschitz constant).
+    """Show how much noise in the scores each notion's ranking survives: the paper's safety margin
+    and Lipschitz constant.
     """
     with one_sentence():
         from databanzhaf import theory
@@ -83,7 +83,7 @@ def example(
 
 
 def doctor(as_json: AsJson = False) -> None:
-    """Versions, devices and optional packages."""
+    """Show versions, devices and optional packages."""
     with one_sentence():
         from databanzhaf.cli.doctor import examine
 

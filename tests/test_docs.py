@@ -62,12 +62,17 @@ def test_the_site_builds_without_a_warning_and_asks_nobody(tmp_path):
     ]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    pages = list(tmp_path.glob("*.html"))
-    assert len(pages) >= 10
+    pages = list(tmp_path.rglob("*.html"))
+    assert len(pages) >= 20
     for page in pages:
         assert not re.search(
             r"<(script|link|img)[^>]+(src|href)=\"(https?:)?//", page.read_text()
         ), page.name
+    commands = (tmp_path / "cli.html").read_text()
+    assert all(f'<section id="{name}">' in commands for name in ("value", "plan", "reproduce"))
+    assert "--validation-fraction" in commands
+    for notebook in (ROOT / "examples" / "notebooks").glob("*.ipynb"):
+        assert "output" in (tmp_path / "notebooks" / f"{notebook.stem}.html").read_text()
 
 
 def test_figures_in_the_readme_stand_in_the_results():
@@ -93,7 +98,29 @@ def test_the_summary_is_that_of_the_pages(tmp_path):
     assert summarise(tmp_path).read_text() == (ROOT / "docs" / "paper" / "summary.md").read_text()
 
 
+# The README is also the page of the package, where relative links lead nowhere.
+HERE = re.compile(
+    r"https://(?:raw\.githubusercontent\.com/databanzhaf/databanzhaf"
+    r"|github\.com/databanzhaf/databanzhaf/(?:blob|tree))/main/"
+)
+
+
 def test_pictures_and_links_exist():
     for page in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), ROOT / "CONTRIBUTING.md"]:
-        for target in re.findall(r"\]\((?!http)([^)#]+)\)", page.read_text()):
-            assert (page.parent / target).exists(), f"{page.name}: {target}"
+        for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text()):
+            place = ROOT / HERE.sub("", target) if HERE.match(target) else page.parent / target
+            if HERE.match(target) or not target.startswith("http"):
+                assert place.exists(), f"{page.name}: {target}"
+
+
+def test_links_of_the_readme_work_on_a_package_index():
+    readme = (ROOT / "README.md").read_text()
+    links = re.findall(r"(!?)\[[^\]]*\]\(([^)]+)\)", readme)
+    assert len(links) >= 10
+    for picture, target in links:
+        assert target.startswith("https://"), target
+        assert ("raw.githubusercontent.com" in target) == bool(picture), target
+        if HERE.match(target) and "#" in target:
+            path, anchor = HERE.sub("", target).split("#")
+            titles = re.findall(r"(?m)^#+ (.+)$", (ROOT / path).read_text())
+            assert anchor in [re.sub(r"[^\w -]", "", t).lower().replace(" ", "-") for t in titles]

@@ -8,6 +8,7 @@ import latex2mathml.converter
 from docutils import nodes
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "src"))
+sys.path.insert(0, str(Path(__file__).parent / "_ext"))
 
 from databanzhaf import __version__
 
@@ -15,11 +16,20 @@ project = "databanzhaf"
 author = "the databanzhaf authors"
 copyright = author
 release = __version__
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton"]
+extensions = [
+    "made_pages",
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx_copybutton",
+]
+copybutton_selector = "div:not(.output) > div.highlight > pre"
 myst_enable_extensions = ["dollarmath", "colon_fence"]
 myst_heading_anchors = 3
-exclude_patterns = ["_build"]
+exclude_patterns = ["_build", "_ext"]
 html_theme = "furo"
+html_static_path = ["_static"]
+html_css_files = ["pages.css"]
 html_title = f"databanzhaf {release}"
 html_math_renderer = "mathml"
 autodoc_member_order = "bysource"

@@ -24,7 +24,7 @@ extensions = [
     "sphinx_copybutton",
 ]
 copybutton_selector = "div:not(.output) > div.highlight > pre"
-myst_enable_extensions = ["dollarmath", "colon_fence"]
+myst_enable_extensions = ["attrs_inline", "colon_fence", "dollarmath"]
 myst_heading_anchors = 3
 exclude_patterns = ["_build", "_ext"]
 html_theme = "furo"

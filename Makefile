@@ -26,6 +26,7 @@ format: $(READY)
 docs: $(READY)
 	$(BIN)/python docs/figures/flipped_labels.py
 	$(BIN)/python docs/figures/estimators.py
+	$(BIN)/python docs/figures/gallery.py
 	$(BIN)/python -m sphinx -q -W -b html docs site
 	$(BIN)/python -m pytest tests/test_docs.py
 
@@ -35,6 +36,13 @@ bench: $(READY) .venv-baseline/.ready
 .venv-baseline/.ready:
 	$(PYTHON) -m venv .venv-baseline
 	.venv-baseline/bin/python -m pip install --quiet --disable-pip-version-check 'pydvl==0.10.0'
+	touch $@
+
+# What benchmarks/compared.py compares with. OpenDataVal's torch is too old for newer transformers.
+.venv-compared/.ready:
+	$(PYTHON) -m venv .venv-compared
+	.venv-compared/bin/python -m pip install --quiet --disable-pip-version-check \
+		'cleanlab==2.9.0' 'pydvl==0.10.0' 'opendataval==1.3.0' 'transformers<4.45'
 	touch $@
 
 $(INSTALLED): pyproject.toml constraints.txt
@@ -54,4 +62,4 @@ release-check: $(READY)
 	$(BIN)/python tests/release_check.py dist
 
 clean:
-	rm -rf $(VENV) .venv-baseline runs .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-baseline .venv-compared runs .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -88,6 +88,15 @@ def test_figures_in_the_readme_stand_in_the_results():
     assert all(number in pages for number in reproduced)
 
 
+def test_the_comparison_is_what_was_measured():
+    text = (ROOT / "docs" / "compared.md").read_text()
+    results = (ROOT / "benchmarks" / "RESULTS.md").read_text()
+    measured = re.split(r"(?m)^## ", results.split("## Compared\n")[1])[0]
+    rows = [line for line in measured.splitlines() if re.match(r"\| \w+: ", line)]
+    assert len(rows) >= 10
+    assert all(row in text for row in rows)
+
+
 def test_the_summary_is_that_of_the_pages(tmp_path):
     from shutil import copy
 

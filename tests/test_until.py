@@ -110,3 +110,8 @@ def test_checkpoints_are_whole_permutations():
 def test_bad_conditions_are_refused(make):
     with pytest.raises(db.InvalidInput):
         make()
+
+
+def test_many_players_have_fewer_checkpoints():
+    assert checkpoint_marks(db.designs.Coin(1001, 0), 1000) == [100, 200, 400, 800, 1000]
+    assert len(checkpoint_marks(db.designs.Coin(1000, 0), 1000)) > 8

@@ -182,16 +182,21 @@ class Evaluations:
         return checkpoint_marks(self.design, int(self.indices[-1]) + 1) if len(self.indices) else []
 
 
+# With more players there are fewer checkpoints.
+FEW_PLAYERS = 1000
+
+
 def checkpoint_marks(design: Design, total: int) -> list[int]:
     """Where to ask whether it is enough: 100 coalitions, then a quarter more each time, in whole
-    units; then the end.
+    units; then the end. With many players, whose estimates take seconds, twice as many each time:
+    the checkpoints of 3,000 players took longer than 5,000 forests.
     """
     if design.size is not None:
         return [total]
     marks, mark = [], 100.0
     while mark < total:
         marks.append(-(-int(mark) // design.unit) * design.unit)
-        mark *= 1.25
+        mark *= 1.25 if design.n_players <= FEW_PLAYERS else 2.0
     return sorted({mark for mark in marks if mark < total} | {total})
 
 

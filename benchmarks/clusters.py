@@ -61,7 +61,8 @@ def main(folder):
             directly, seconds = valued(plain, Path(place) / "rows")
             half = pipeline.Settings(str(path), "y", budget=BUDGET // 2, clusters=CLUSTERS)
             clusters, more = valued(half, Path(place) / "clusters")
-            worst, last = valued(pipeline.worst_clusters(clusters), Path(place) / "worst")
+            third = Path(place) / "worst"
+            worst, last = valued(pipeline.worst_clusters(clusters, third), third)
         opened = worst.job.rows
         lines.append(
             [name, f"{len(wrong):,}", f"{directly.trust.stability:.2f}", first(directly, wrong),

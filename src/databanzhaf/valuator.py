@@ -64,6 +64,8 @@ class DataBanzhaf(BaseEstimator):  # type: ignore[misc]
         Of the players: the rows that were not held out (with their pandas index), or the groups.
     held_out_ : bool array (rows,)
     game_ : the game that was played
+    notes_ : tuple of str
+        What to know about the columns: which are left out, which are read as text.
 
     >>> from sklearn.datasets import load_wine
     >>> X, y = load_wine(return_X_y=True)
@@ -120,7 +122,7 @@ class DataBanzhaf(BaseEstimator):  # type: ignore[misc]
             groups=groups,
             index=index,
         )
-        self.held_out_, self.game_ = ready.held_out, ready.game
+        self.held_out_, self.game_, self.notes_ = ready.held_out, ready.game, ready.notes
         finished = finish(
             ready.game,
             self._notion(),

@@ -107,7 +107,9 @@ def test_the_command_of_the_second_run_repeats_it(folder, tmp_path, monkeypatch)
     ("more", "said"),
     [
         (("--groups", "name"), "groups or in clusters"),
-        (("--open", "maybe/3"), "clusters.csv"),
+        (("--open", "maybe/3"), "the clusters are no/"),
+        (("--open", "no/01", "--curve"), "Leave one of them out"),
+        (("--open", "no/01", "--validation-fraction", "0.999"), "clusters whose rows are all held"),
     ],
 )
 def test_bad_input(folder, tmp_path, more, said):
@@ -135,3 +137,49 @@ def test_a_regression(tmp_path):
     assert done.exit_code == 0, done.output
     assert "label" not in pd.read_csv(tmp_path / "run/values.csv")
     assert pd.read_csv(tmp_path / "run/worst/values.csv")["label"].notna().all()
+
+
+def test_a_larger_budget_continues_both_runs(folder, tmp_path):
+    (tmp_path / "t.csv").write_bytes((folder / "t.csv").read_bytes())
+    words = command(tmp_path)[: command(tmp_path).index("--budget")]
+    for budget in (300, 500):
+        done = invoke(*words, "--budget", budget, "--out", tmp_path / "run", "--json")
+        assert done.exit_code == 0, done.output
+    said = json.loads(done.stdout)
+    assert (said["evaluations"], said["worst"]["evaluations"]) == (500, 500)
+
+
+@pytest.fixture
+def rare(tmp_path):
+    """24 of 600 rows are of a class that is easy to tell."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 3))
+    X[:24] += 5
+    y = np.where(np.arange(600) < 24, "rare", "usual")
+    group = np.where(np.arange(600) < 24, 0, rng.integers(1, 25, size=600))
+    table = pd.DataFrame(X, columns=["a", "b", "c"]).assign(y=y, group=group)
+    table.to_csv(tmp_path / "t.csv", index=False)
+    return tmp_path
+
+
+@pytest.mark.parametrize("by", [("--groups", "group"), ("--clusters", 25, "--drop", "group")])
+def test_whoever_has_all_rows_of_a_class_is_worth_most(rare, by):
+    """Judged by rows outside alone, it would be worth less than nothing: nobody else has the
+    class, so it never improves a model that its own rows judge.
+    """
+    words = ("--target", "y", *by, "--budget", 500, "--out", rare / "run")
+    done = invoke("value", rare / "t.csv", *words)
+    assert done.exit_code == 0, done.output
+    values = pd.read_csv(rare / "run/values.csv")
+    has_it = values["group"].astype(str).str.match("0$|rare/")
+    assert values[has_it]["value"].min() > values[~has_it]["value"].max()
+    assert (values[has_it]["ci_low"] > 0).all()
+
+
+def test_numbers_whose_squares_overflow(tmp_path):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"a": rng.normal(size=80) * 1e200, "b": rng.normal(size=80)})
+    table.assign(y=np.where(table["b"] > 0, "yes", "no")).to_csv(tmp_path / "t.csv", index=False)
+    words = ("--target", "y", "--clusters", 20, "--budget", 100, "--out", tmp_path / "run")
+    done = invoke("value", tmp_path / "t.csv", *words)
+    assert done.exit_code == 0, done.output

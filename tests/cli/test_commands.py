@@ -115,7 +115,7 @@ def test_the_readme_tells_how_many_of_the_lowest_rows_are_wrong(suppliers):
     lowest = values().sort_values("rank")["row"][:10]
     wrong = np.isin(lowest, db.datasets.flipped_suppliers()).sum()
     readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
-    assert f"Of the 10 lowest rows of the example {wrong} are in truth wrong" in readme
+    assert f"Of the 10 lowest rows of the example {wrong} are wrong" in readme
 
 
 def test_flags_are_those_of_the_rule(suppliers):
@@ -280,6 +280,17 @@ def test_estimate_reads_other_notions_and_metrics_without_training(suppliers):
     np.testing.assert_allclose(
         pd.read_csv("other.csv")["value"], pd.read_csv("direct/values.csv")["value"], atol=1e-12
     )
+
+
+def test_scores_of_the_run_are_not_those_of_another_metric(suppliers):
+    words = ("--target", "bought", "--drop", "id", "--drop", "supplier", "--budget", 60)
+    assert "a guess" in invoke("value", suppliers, *words).output
+    same, other = (
+        json.loads(invoke("estimate", "runs/suppliers/run.db", *more, "--json").stdout)
+        for more in ((), ("--metric", "accuracy"))
+    )
+    assert same["scores"] is not None
+    assert other["scores"] is None
 
 
 def test_estimate_says_what_it_cannot_do(suppliers):

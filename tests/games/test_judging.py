@@ -173,3 +173,13 @@ def test_a_balanced_ledger_needs_its_game(tmp_path):
     with pytest.raises(db.InvalidInput, match="Pass game="):
         db.estimate(tmp_path / "run.db")
     assert np.isfinite(db.estimate(tmp_path / "run.db", game=game).values).all()
+
+
+def test_folds_of_groups_of_one_row_share_the_classes():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 2)), np.arange(60) % 2
+    data = db.Dataset(X, y, groups=rng.permutation(60))
+    folds = db.games.Forest(data).seating.player_folds
+    of_player = np.empty(60, dtype=int)
+    of_player[data.player_of_row] = y
+    assert [int(of_player[folds == fold].sum()) for fold in range(5)] == [6] * 5

@@ -152,14 +152,14 @@ def test_a_model_that_learns_nothing_is_named():
     assert notes.no_better_than_guessing({"all": 0.6, "none": 0.5}, "rows") == []
     assert notes.no_better_than_guessing(None, "rows") == []
     (said,) = notes.no_better_than_guessing({"all": -0.288, "none": -0.0}, "rows")
-    assert "not better than guessing" in said
+    assert "not clearly better than guessing" in said
     (said,) = notes.no_better_than_guessing({"all": 0.52, "none": 0.5, "error": 0.03}, "rows")
     assert "standard error of 0.030" in said
     frame = table().assign(y=np.random.default_rng(3).permutation(60) % 2)
     frame.to_csv("t.csv", index=False)
     answer = json.loads(done(*VALUE, "--budget", 60, "--json").stdout)
     assert answer["scores"]["all"] - answer["scores"]["none"] < 2 * answer["scores"]["error"]
-    assert any("not better than guessing" in note for note in answer["notes"])
+    assert any("not clearly better than guessing" in note for note in answer["notes"])
     assert answer["suspects"] == []
 
 

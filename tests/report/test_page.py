@@ -132,13 +132,14 @@ def test_alerts_say_what_matters_first():
     assert alert.startswith("12 of 100 rows are suspect")
     assert describe(found, np.arange(1), SURE, "rows")[0].startswith("1 of 100 rows is suspect")
     assert describe(found, np.arange(0), SURE, "groups") == [
-        "No group is suspect: none has a value below zero beyond chance."
+        "No group is below zero beyond chance. 49 of 100 intervals lie below zero, but among so "
+        "many groups some do by chance. The lowest values may still be worth a look."
     ]
     unsure = describe(found, np.arange(3), Trust(0.4, 0.8, None, 0.57), "rows")
     assert "not stable yet" in unsure[1]
     assert "80% of the variance" in unsure[2]
     assert (
-        "Too few evaluations" in describe(estimated([1, 2], np.inf), np.arange(0), SURE, "rows")[0]
+        "too few evaluations" in describe(estimated([1, 2], np.inf), np.arange(0), SURE, "rows")[0]
     )
     assert "no standard errors" in describe(estimated([1, 2], np.nan), None, SURE, "rows")[0]
     groups = ["eve"] * 20 + ["ann"] * 80

@@ -67,6 +67,8 @@ if TYPE_CHECKING:
 
 # Evaluations after which a run says what it will be worth.
 PILOT = 200
+# From so many players on the values take seconds after the last evaluation.
+MANY_PLAYERS = 2000
 
 app = typer.Typer(
     name="databanzhaf",
@@ -136,14 +138,20 @@ def value(
     """Give every training row (or group of rows) a value. Rerun the same command to resume."""
     with one_sentence(), only_json(as_json) as answer:
         from databanzhaf import pipeline
+        from databanzhaf.errors import InvalidInput
 
         settings = _settings(locals())
+        if curve and settings.open:
+            raise InvalidInput(
+                "--curve removes rows from all of a table, and --open leaves most in clusters",
+                remedy="Leave one of them out.",
+            )
         folder = out or Path("runs") / data.name.split(".")[0]
         screen = Screen(quiet=as_json)
         shown = {"curve": curve, "quiet": quiet, "as_json": as_json}
         result, said = _value_once(settings, folder, screen, **shown)
         if settings.clusters is not None and not settings.open:
-            following = pipeline.worst_clusters(result)
+            following = pipeline.worst_clusters(result, folder / "worst")
             rows = int(result.table.loc[result.table["group"].isin(following.open), "rows"].sum())
             screen.print(
                 f"\nNext, the {rows:,} rows of the {len(following.open):,} clusters with the "
@@ -225,8 +233,8 @@ def plan(
             f"Pilot of {made.pilot:,} evaluations for {made.players:,} {job.who}: "
             f"{1 / made.seconds_per_evaluation:,.0f} a second"
             + (
-                f", standard error {made.std_error:.4f}, true values spread by about "
-                f"{made.signal:.4f}"
+                f", standard error {made.std_error:.2g}, true values spread by about "
+                f"{made.signal:.2g}"
                 if made.signal > 0
                 else ""
             )
@@ -238,7 +246,7 @@ def plan(
                 "?" if each.evaluations is None else f"{each.evaluations:,}",
                 duration(each.seconds),
                 in_bytes(each.disk_bytes),
-                decimals(each.std_error, 4),
+                "?" if each.std_error is None else f"{each.std_error:.2g}",
                 decimals(each.stability, 2),
             ]
             for each in made.options
@@ -344,15 +352,16 @@ def _forecasting(screen: Screen, job: Job, watcher: Watcher) -> Watcher:
     """A watcher that also says, once some evaluations are there, what the run will be worth."""
     from databanzhaf.pipeline import forecast
 
-    start, before, told = time.perf_counter(), -1, False
+    start, before, told = 0.0, -1, False
 
     def watch(done: int, total: int, checkpoints: Sequence[Checkpoint]) -> None:
-        nonlocal before, told
-        before = done if before < 0 else before
+        nonlocal start, before, told
+        if before < 0:  # what an earlier command evaluated is read by now
+            start, before = time.perf_counter(), done
         fresh = done - before
         if not told and checkpoints and fresh > 0:
             # With fewer evaluations than rows the fit is not yet what it will be.
-            enough = max(PILOT, min(2 * job.dataset.n_players, total // 5))
+            enough = max(PILOT, min(4 * job.dataset.n_players, total // 4))
             seen = [each for each in checkpoints if each.estimate.n_evaluations >= enough]
             if seen:
                 told = True
@@ -360,6 +369,11 @@ def _forecasting(screen: Screen, job: Job, watcher: Watcher) -> Watcher:
                 spent = seconds * seen[0].estimate.n_evaluations
                 for line in forecast(job, seen[0], total, spent):
                     screen.print(line)
+        if done == total and job.dataset.n_players > MANY_PLAYERS:
+            screen.print(
+                f"All {total:,} evaluations are there. Values of so many {job.who}, with their "
+                "errors, take a while longer."
+            )
         watcher(done, total, checkpoints)
 
     return watch

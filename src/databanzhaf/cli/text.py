@@ -85,7 +85,7 @@ def command_of(result: Result, folder: Path) -> str:
     """What to type to make the run again."""
     from databanzhaf.report.build import command
 
-    return command(result.record, result.job, folder)
+    return command(result, folder)
 
 
 def _finite(number: float) -> float | None:
@@ -136,19 +136,19 @@ def _show_lowest(screen: Screen, result: Result) -> None:
 
 def _doubts(result: Result) -> list[str]:
     """Why not to rely on the values yet."""
-    from databanzhaf.pipeline.notes import no_better_than_guessing, one_class
+    from databanzhaf.pipeline.notes import learns_nothing, no_better_than_guessing, one_class
     from databanzhaf.report.content import unsteady
 
     estimate = result.estimate
     doubts = no_better_than_guessing(result.record.scores, result.job.who)
     if result.job.classifies and result.job.who == "rows":
         doubts += one_class(result.job.labels, result.suspects, result.job.metric)
-    if np.isinf(estimate.std_errors).any():
+    if unknown := int(np.isinf(estimate.std_errors).sum()):
         doubts.append(
-            "Infinite interval: too few evaluations say anything about this "
-            f"{result.job.who.removesuffix('s')}. Raise --budget; nothing is trained twice."
+            f"{unknown:,} of {len(estimate.values):,} {result.job.who} have no interval yet: too "
+            "few evaluations say anything about them. Raise --budget; nothing is trained twice."
         )
-    elif estimate.estimator.name != "exact" and estimate.n_evaluations < FEW:
+    if estimate.estimator.name != "exact" and estimate.n_evaluations < FEW:
         doubts.append(
             f"{estimate.n_evaluations} evaluations are too few for reliable values. Raise --budget "
             "to some thousands; nothing is trained twice."
@@ -158,12 +158,10 @@ def _doubts(result: Result) -> list[str]:
             f"The ledger holds {result.kept:,} evaluations; these values use "
             f"{estimate.n_evaluations:,}, as --budget and --repeats ask."
         )
-    return [
-        *doubts,
-        *_stopped_early(result),
-        *unsteady(result.trust, result.job.who),
-        *result.job.continued(result.evaluations),
-    ]
+    doubts += _stopped_early(result)
+    if not learns_nothing(result.record.scores):  # then no budget settles the ranking
+        doubts += unsteady(result.trust, result.job.who)
+    return [*doubts, *result.job.continued(result.evaluations)]
 
 
 def _stopped_early(result: Result) -> list[str]:
@@ -178,7 +176,8 @@ def _stopped_early(result: Result) -> list[str]:
 
 
 def _verdict(result: Result) -> str:
-    from databanzhaf.report.content import REASONS
+    from databanzhaf.pipeline.notes import learns_nothing
+    from databanzhaf.report.content import REASONS, none_suspect
 
     job, suspects, n = result.job, result.suspects, len(result.table)
     who, flag = job.who, job.settings.flag
@@ -188,8 +187,8 @@ def _verdict(result: Result) -> str:
             "or flag with --flag lowest:0.1."
         )
     if not len(suspects):
-        one = who.removesuffix("s")
-        return f"No {one} is flagged by {flag}; the lowest values may still be worth a look."
+        hopeless = learns_nothing(result.record.scores)
+        return none_suspect(result.estimate, who, flag, hopeless=hopeless)
     verb, them = ("is", "it") if len(suspects) == 1 else ("are", "them")
     rule = f"flagged by {flag}"
     if flag.beyond_chance:

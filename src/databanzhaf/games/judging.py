@@ -60,21 +60,32 @@ class Judged:
     @cached_property
     def seating(self) -> Seating | None:
         """How the jury is cut into folds, for designs that leave no row outside; None with
-        validation rows. Where groups are few, rows of each of them judge in each fold.
+        validation rows. Where groups are few, or one of them has all rows of a class, rows of each
+        of them judge in each fold: else such a class would be judged by models that have never
+        seen it.
         """
         data = self.dataset
         if data.judges is None:
             return None
         none = np.empty(0, dtype=np.int64)
-        if data.n_players < min(FEW_GROUPS, data.n_rows):
+        few = data.n_players < min(FEW_GROUPS, data.n_rows)
+        if few or (self.classifies and self._class_of_one_player()):
             rows = _dealt(data.player_of_row, data.y)
             return Seating(
                 FOLDS, np.full(data.n_players, -1), rows[data.judges], rows, data.player_of_row
             )
-        ordered = data.y if data.n_players == data.n_rows else np.zeros(data.n_players)
+        ordered = np.zeros(data.n_players)
+        if data.n_players == data.n_rows:
+            ordered = data.y[np.argsort(data.player_of_row)]
         folds = _dealt(ordered)
         judge_folds = folds[data.player_of_row[data.judges]]
         return Seating(int(folds.max()) + 1, folds, judge_folds, none, none)
+
+    def _class_of_one_player(self) -> bool:
+        """Whether one player has all rows, two or more, of a class."""
+        players = self.dataset.player_of_row
+        parts = (players[self.dataset.y == label] for label in np.unique(self.dataset.y))
+        return any(len(part) > 1 and (part == part[0]).all() for part in parts)
 
     @property
     def outcome_bytes(self) -> int:

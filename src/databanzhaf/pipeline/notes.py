@@ -46,9 +46,7 @@ def counts(name: str, labels: Any, classifies: bool) -> list[str]:
 def classes(name: str, labels: Any, *, asked: bool) -> list[str]:
     """Classes that may be amounts, or slips of the pen; `asked` if the user asked for classes."""
     found, counts = np.unique(labels, return_counts=True)
-    if found.dtype.kind in "iuf":
-        if asked or len(found) < 5:
-            return []
+    if found.dtype.kind in "iuf" and len(found) >= 5 and not asked:
         return [
             f"`{name}` holds whole numbers, which are read as {len(found)} classes. Pass --task "
             "regression if they are amounts."
@@ -85,7 +83,7 @@ def no_better_than_guessing(scores: dict[str, float] | None, who: str) -> list[s
     error = scores.get("error")
     spread = "" if error is None else f" (the difference has a standard error of {error:.3f})"
     return [
-        f"The model is not better than guessing: it scores {scores['all']:.3f}, a guess "
+        f"The model is not clearly better than guessing: it scores {scores['all']:.3f}, a guess "
         f"{scores['none']:.3f}{spread}. These values say little about "
         f"the {who}, and none are flagged as below zero. Try another --model, or check the target."
     ]
@@ -123,9 +121,9 @@ def copies(dataset: Dataset) -> list[str]:
     ]
 
 
-def in_clusters(who: str, n_rows: int) -> list[str]:
+def in_clusters(dataset: Dataset) -> list[str]:
     """What to do if there are more rows than can be ranked."""
-    if who != "rows" or n_rows < ROWS_FOR_CLUSTERS:
+    if not ROWS_FOR_CLUSTERS <= dataset.n_players == dataset.n_rows:
         return []
     return [
         "Add --clusters 200 and another --out to value clusters of like rows, and then the rows "
@@ -140,7 +138,7 @@ def unvalued(name: str | None, groups: Any, rows: IntArray) -> list[str]:
         return []
     shown = ", ".join(f"`{each}`" for each in absent[:5]) + (", ..." if len(absent) > 5 else "")
     return [
-        f"All rows of {shown} in `{name}` are held out for validation, so they get no value. Pass "
+        f"All rows of {shown} in {name} are held out for validation, so they get no value. Pass "
         "a --validation file."
     ]
 

@@ -185,16 +185,16 @@ def forecast(job: Job, checkpoint: Checkpoint, total: int, seconds: float) -> li
     if not np.isfinite(agrees) or done >= total:
         return []
     time_left = in_words(seconds * (total - done) / done)
-    said = f"After {total:,} evaluations ({time_left} left) another run would rank the {job.who} "
-    said += f"alike at a rank correlation of about {max(agrees, 0.0):.2f}."
+    said = f"After {total:,} evaluations ({time_left} left) another run would agree with the "
+    said += f"ranking of the {job.who} at a rank correlation of roughly {max(agrees, 0.0):.1f}."
     if agrees >= LOW_STABILITY:
         return [said]
     wanted = _enough(lambda m: rank_stability(found, np.sqrt(done / m)), LOW_STABILITY)
-    lines = [said, "That is too little to compare single rows; the lowest ones settle first."]
+    lines = [said, f"That is too little to compare single {job.who}; the lowest settle first."]
     if wanted is not None:
         cost = in_words(seconds * wanted / done)
         lines.append(f"--budget {wanted // job.repeats} would reach {LOW_STABILITY:g} in {cost}.")
-    return [" ".join([*lines, *in_clusters(job.who, job.dataset.n_rows)])]
+    return [" ".join([*lines, *([] if job.shown is not None else in_clusters(job.dataset))])]
 
 
 def in_words(seconds: float) -> str:

@@ -143,7 +143,7 @@ def prepare(settings: Settings, fingerprint: dict[str, str] | None = None) -> Jo
             if classifies
             else ()
         ),
-        *notes.unvalued(settings.groups or "the clusters", groups, rows),
+        *notes.unvalued("clusters" if of_row is not None else f"`{settings.groups}`", groups, rows),
         *notes.shared(ready.dataset),
         *notes.copies(ready.dataset),
         *notes.formulas(named),
@@ -213,9 +213,10 @@ def _players(of_row: Any, opened: tuple[str, ...]) -> Any:
     unknown = sorted(set(opened) - set(of_row.tolist()))
     if unknown:
         raise InvalidInput(
-            "`open` must name clusters",
-            got=", ".join(unknown[:3]),
-            remedy="Choose among those in clusters.csv.",
+            "--open must name clusters",
+            got=f"{', '.join(unknown[:3])}; the clusters are {', '.join(np.unique(of_row)[:10])}, "
+            "...",
+            remedy="A run without --open writes all of them to clusters.csv.",
         )
     rows = np.array([f"row {row}" for row in range(len(of_row))])
     return np.where(np.isin(of_row, opened), rows, of_row)
@@ -224,6 +225,12 @@ def _players(of_row: Any, opened: tuple[str, ...]) -> Any:
 def _opened(job: Job) -> Job:
     """The job of the rows in opened clusters."""
     places = np.flatnonzero(np.isin(job.clusters, job.settings.open))
+    if not len(places):
+        raise InvalidInput(
+            "--open must name a cluster that has rows to value",
+            got="clusters whose rows are all held out",
+            remedy="Open others, or hold out fewer rows.",
+        )
     return replace(
         job,
         rows=job.rows[places],

@@ -121,7 +121,7 @@ def _differences(job: Job, out: Path) -> tuple[str, ...]:
         record = read_record(out)
     except InvalidInput:
         return ()
-    free = {"data", "validation", "budget", "repeats", "until", "flag", "jobs", "keep"}
+    free = set(_free(job.settings))
     then, now = record.settings.words(), job.settings.words()
     lines = [
         f"--{name.replace('_', '-')}: the run has {then[name] or 'none'}, this call has "
@@ -146,16 +146,27 @@ def open_ledger(path: Path, job: Job) -> Ledger:
     return Ledger(path, keep=asked if new else None)
 
 
-def worst_clusters(result: Result) -> Settings:
-    """What to value next: the rows of the clusters with the lowest value per row, as many clusters
-    as hold a tenth of the budget of rows, and one at least; the other clusters stay players.
+def worst_clusters(result: Result, out: Path) -> Settings:
+    """What to value next, in the folder `out`: the rows of the clusters with the lowest value per
+    row, as many clusters as hold a tenth of the budget of rows, and one at least; the other
+    clusters stay players. A run that is there continues with the clusters that it has opened.
     """
+    with suppress(InvalidInput):
+        earlier = read_record(out).settings
+        if replace(result.job.settings, open=earlier.open, **_free(earlier)) == earlier:
+            return replace(result.job.settings, open=earlier.open)
     sizes = result.table["rows"].to_numpy()
     order = np.argsort(result.table["value"].to_numpy() / sizes, kind="stable")
     room = result.job.settings.budget // EVALUATIONS_PER_ROW
     count = max(1, int(np.searchsorted(np.cumsum(sizes[order]), room, side="right")))
     names = result.table["group"].iloc[order[:count]]
     return replace(result.job.settings, open=tuple(map(str, names)))
+
+
+def _free(settings: Settings) -> dict[str, Any]:
+    """The settings that a run may change on the way."""
+    names = ("data", "validation", "budget", "repeats", "until", "flag", "jobs", "keep")
+    return {name: getattr(settings, name) for name in names}
 
 
 def add_curve(result: Result, out: Path) -> Result:
@@ -225,6 +236,8 @@ def reread(
             f"Run `databanzhaf value` with --notion {asked} and another --out; a run with "
             "--estimator permutation serves every semivalue."
         ) from error
+    if job.metric != record.fingerprint.get("metric", job.metric):
+        record = replace(record, scores=None)  # they are of the run's own metric
     checkpoints = tuple(history(evaluations, values)) if as_recorded else ()
     curve = outputs.read_curve(ledger.parent / "curve.json", _curve_of(job, values))
     return make_result(

@@ -163,12 +163,14 @@ class Settings:
             check_count("clusters", self.clusters)
         if self.clusters is not None and self.groups is not None:
             raise InvalidInput(
-                "rows are valued in groups or in clusters", got="both", remedy="Leave one out."
+                "rows are valued in groups or in clusters",
+                got="both --groups and --clusters",
+                remedy="Leave one out.",
             )
         if self.open and self.clusters is None:
             raise InvalidInput(
-                "`open` names clusters whose rows are valued one by one",
-                got="no `clusters`",
+                "--open names clusters whose rows are valued one by one",
+                got="no --clusters",
                 remedy="Pass the number of clusters, too.",
             )
         chance.check_seed(self.seed)

@@ -11,7 +11,7 @@ import numpy as np
 
 from databanzhaf.diagnostics import Checkpoint
 from databanzhaf.files import write_text
-from databanzhaf.pipeline import Job, Record, Result, Settings
+from databanzhaf.pipeline import Job, Result, Settings
 from databanzhaf.pipeline.notes import no_better_than_guessing, one_class
 from databanzhaf.protocols import IntArray
 from databanzhaf.report.content import Content, Series, Table, cell, describe
@@ -71,7 +71,7 @@ def content_of(result: Result, folder: Path) -> Content:
         fit=estimate.fit,
         curve=result.curve,
         facts=_facts(result),
-        settings=_settings(result.record, job, folder),
+        settings=_settings(result, folder),
         evidence=evidence_of(result, listed, lambda players: _cells(result, players)[1]),
     )
 
@@ -138,7 +138,10 @@ def _cells(result: Result, players: IntArray) -> tuple[list[str], list[list[Any]
     values = result.table.iloc[players]
     names = ["row", "id", "group", "rows", *(["label"] if job.who == "clusters" else [])]
     who = [name for name in names if name in values.columns]
-    numbers = ["flag", "value", "std_error", "ci_low", "ci_high", "rank"]
+    # The standard error that belongs to the interval.
+    both = "std_error_population"
+    error = both if both in values.columns else "std_error"
+    numbers = ["flag", "value", error, "ci_low", "ci_high", "rank"]
     parts = [values[who], values[numbers].map(_short)]
     if job.group_sizes is None:
         # Who it is, what label it has and whether it is suspect come first: a phone shows no more.
@@ -182,26 +185,28 @@ def _finite(number: float) -> float | None:
     return number if np.isfinite(number) else None
 
 
-def _settings(record: Record, job: Job, folder: Path) -> dict[str, str]:
+def _settings(result: Result, folder: Path) -> dict[str, str]:
     """As they were typed: the files are those that `record.files` names, wherever they
     were found.
     """
+    record, notes = result.record, enumerate(result.job.notes, 1)
     files = {f"sha256 of {name}": digest for name, digest in record.files.items()}
     versions = ", ".join(f"{name} {version}" for name, version in record.versions.items())
     return {
-        "command": command(record, job, folder),
+        "command": command(result, folder),
+        **{f"note {number}": note for number, note in notes},
         **files,
         "databanzhaf": record.databanzhaf,
         "versions": versions,
     }
 
 
-def command(record: Record, job: Job, folder: Path) -> str:
+def command(result: Result, folder: Path) -> str:
     """What to type to make the run again: every setting that is not the default, and the folder if
     it is another. Of an absolute path only the name: a report tells nobody where it was made.
     """
-    typed = dict(zip(("data", "validation"), record.files, strict=False))
-    words = {**job.settings.words(), **typed}
+    typed = dict(zip(("data", "validation"), result.record.files, strict=False))
+    words = {**result.job.settings.words(), **typed}
     usual = Settings("", "").words()
     command = ["databanzhaf", "value", words.pop("data")]
     for name, value in words.items():
@@ -209,6 +214,7 @@ def command(record: Record, job: Job, folder: Path) -> str:
             option = f"--{name.replace('_', '-')}"
             for each in value if isinstance(value, tuple) else [value]:
                 command += [option, str(each)]
+    command += ["--curve"] if result.curve is not None else []
     place = Path(folder.name) if folder.is_absolute() else folder
     if place != Path("runs") / Path(command[2]).name.split(".")[0]:
         command += ["--out", str(place)]

@@ -125,11 +125,12 @@ def describe(
     groups: Sequence[Any] | None = None,
 ) -> list[str]:
     """The alerts: what to look at, in plain words, the most important first."""
-    n, one, alerts = len(estimate.values), who.removesuffix("s"), []
+    n, alerts = len(estimate.values), []  # type: int, list[str]
     too_few = int(np.isinf(estimate.std_errors).sum())
     if too_few:
         alerts.append(
-            f"Too few evaluations say anything about {too_few:,} of the {who}. Raise the budget."
+            f"{too_few:,} of {n:,} {who} have no interval yet: too few evaluations say anything "
+            "about them. Raise the budget."
         )
     elif np.isnan(estimate.std_errors).all():
         alerts.append(
@@ -153,10 +154,28 @@ def describe(
             )
         )
     elif suspects is not None:
-        alerts.append(f"No {one} is suspect: none has a value below zero beyond chance.")
+        alerts.append(none_suspect(estimate, who, rule))
     if groups is not None and suspects is not None and len(suspects) >= 5:
         alerts.extend(_crowded(groups, suspects))
     return alerts + unsteady(trust, who)
+
+
+def none_suspect(estimate: Estimate, who: str, rule: Flag, *, hopeless: bool = False) -> str:
+    """That nothing is flagged, and why intervals below zero are no contradiction."""
+    one, n = who.removesuffix("s"), len(estimate.values)
+    if not rule.beyond_chance:
+        return f"No {one} is flagged by the rule {rule}."
+    said = f"No {one} is below zero beyond chance."
+    if hopeless:
+        return said
+    below = int((estimate.interval(0.95)[1] < 0).sum())
+    if below:
+        verb = "lies" if below == 1 else "lie"
+        said += (
+            f" {below:,} of {n:,} intervals {verb} below zero, but among so many {who} some do by "
+            "chance."
+        )
+    return f"{said} The lowest values may still be worth a look."
 
 
 def unsteady(trust: Trust, who: str) -> list[str]:

@@ -43,7 +43,7 @@ def clusters(
             f"`clusters` must be between the number of {what}, {len(names)}, and that of the rows, "
             f"{len(part_of_row):,}",
             got=f"{count:,}",
-            remedy="Try 200, or one for every 20 rows.",
+            remedy=f"Try {max(len(names), min(200, len(part_of_row) // 20))}.",
         )
     points = np.asarray(Encoder(table)(table), dtype=np.float64)
     shares = _in_proportion(np.bincount(part_of_row), count)
@@ -67,15 +67,16 @@ def _parts(y: Any, classifies: bool) -> tuple[list[str], IntArray]:
 
 
 def _in_proportion(sizes: IntArray, count: int) -> IntArray:
-    """Whole shares of `count`, one at least for each and no more than its size, by the largest
-    remainders.
+    """Whole shares of `count`, by the largest remainders; at least two for each if there are
+    enough, so that rows of a class can judge models that have seen others of it.
     """
     wanted = count * sizes / sizes.sum()
-    shares: IntArray = np.clip(np.floor(wanted).astype(np.int64), 1, sizes)
+    least = np.minimum(sizes, 2 if 2 * len(sizes) <= count else 1)
+    shares: IntArray = np.clip(np.floor(wanted).astype(np.int64), least, sizes)
     while shares.sum() < count:
         shares[np.argmax(np.where(shares < sizes, wanted - shares, -np.inf))] += 1
     while shares.sum() > count:
-        shares[np.argmax(np.where(shares > 1, shares - wanted, -np.inf))] -= 1
+        shares[np.argmax(np.where(shares > least, shares - wanted, -np.inf))] -= 1
     return shares
 
 

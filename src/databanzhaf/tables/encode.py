@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 # Categories of one column that get a column of their own; rarer ones share one.
 MOST_CATEGORIES = 30
+# Squares of larger numbers have no place among floats.
+LARGEST = 1e150
 
 
 # Numbers that are written for people: 1,234.50 and $5.
@@ -85,9 +87,9 @@ class Encoder:
         ]
         if many:
             self.notes.append(
-                f"{_listed(many)} {_verb('differ', many)} in most rows: a name or free text is "
-                "best "
-                "left out with --drop."
+                f"{_listed(many)} {_verb('differ', many)} in most rows and "
+                f"{'is' if len(many) == 1 else 'are'} used as a feature. If it names the rows, "
+                "pass it with --id; leave free text out with --drop."
             )
         counters = [
             name
@@ -224,7 +226,8 @@ def _plain(table: pd.DataFrame) -> pd.DataFrame:
         elif pd.api.types.is_timedelta64_dtype(column):
             out[name] = column.dt.total_seconds() / 86400
         elif pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_complex_dtype(column):
-            out[name] = column.astype("float64").replace([np.inf, -np.inf], np.nan)
+            numbers = column.astype("float64").replace([np.inf, -np.inf], np.nan)
+            out[name] = numbers.clip(-LARGEST, LARGEST)
         else:
             out[name] = column.astype(object).where(column.notna(), "(missing)").map(str)
     return pd.DataFrame(out, index=table.index)

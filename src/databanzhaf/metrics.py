@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from databanzhaf.errors import InvalidInput
-from databanzhaf.protocols import BoolArray, FloatArray
+from databanzhaf.protocols import BoolArray, FloatArray, IntArray
 
 # Steps of a kept probability; twice that and one more still lies below the marks of a model that
 # gives no number and of a row that does not judge.
@@ -147,3 +147,31 @@ def mean_score(scores: FloatArray, weights: FloatArray) -> float:
     judging = ~np.isnan(scores)
     total = float(weights[judging].sum())
     return float((weights[judging] * scores[judging]).sum() / total) if total > 0 else 0.0
+
+
+def f1_of_many(predicted: IntArray, truth: IntArray, positive: int | None) -> FloatArray:
+    """scikit-learn's F1 of a class for many models, or its mean over the classes that are predicted
+    or true (`positive` is None): predicted (models, rows) and truth (rows,) are class numbers.
+    """
+    classes = range(int(max(predicted.max(), truth.max())) + 1) if positive is None else [positive]
+    scores, present = [], []
+    for number in classes:
+        said, true = predicted == number, truth == number
+        both = (said & true).sum(axis=1)
+        either = said.sum(axis=1) + true.sum()
+        scores.append(np.divide(2 * both, either, out=np.zeros(len(said)), where=either > 0))
+        present.append(either > 0)
+    counted = np.maximum(np.sum(present, axis=0), 1)
+    return np.asarray(np.sum(scores, axis=0) / (counted if positive is None else 1))
+
+
+def auc_of_many(scores: FloatArray, truth: BoolArray) -> FloatArray:
+    r"""The area under the ROC curve of many models, from the ranks of the scores (models, rows):
+    :math:`(\sum_{j \in +} r_j - n_+ (n_+ + 1) / 2) / (n_+ n_-)`.
+    """
+    from scipy.stats import rankdata
+
+    positives = int(truth.sum())
+    ranks = rankdata(scores, axis=1)[:, truth].sum(axis=1)
+    area = (ranks - positives * (positives + 1) / 2) / (positives * (len(truth) - positives))
+    return np.asarray(area)

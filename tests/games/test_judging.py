@@ -1,8 +1,11 @@
 """Rows that judge each other, in games that train: masks, kept answers, ledgers, bad input."""
 
+import warnings
+
 import numpy as np
 import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import LinearSVC
 
 import databanzhaf as db
@@ -183,3 +186,23 @@ def test_folds_of_groups_of_one_row_share_the_classes():
     of_player = np.empty(60, dtype=int)
     of_player[data.player_of_row] = y
     assert [int(of_player[folds == fold].sum()) for fold in range(5)] == [6] * 5
+
+
+@pytest.mark.parametrize("metric", ["f1", "f1_macro", "roc_auc"])
+@pytest.mark.parametrize("model", [LogisticRegression(), KNeighborsClassifier(3), "forest"])
+def test_many_outcomes_score_as_each_alone(metric, model):
+    """By scikit-learn's own scorers, ties and classes that a model never predicts included."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(90, 3)).round(1)
+    y = (X[:, 0] + rng.normal(size=90) > 0).astype(int)
+    if metric == "f1_macro":
+        y = np.array(["a", "b", "c"])[y + (rng.random(90) < 0.1)]
+    data = db.Dataset(X[:40], y[:40], X[40:], y[40:])
+    kind = db.games.Forest if model == "forest" else lambda d, **k: db.games.Learner(model, d, **k)
+    game = kind(data, metric=metric)
+    coalitions = db.designs.Coin(40, 0).coalitions(np.arange(60))
+    outcomes = game.outcomes(coalitions, db.chance.keys(0, 2, np.arange(60)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a class that is never predicted
+        alone = [game.score(outcome) for outcome in outcomes]
+    np.testing.assert_allclose(game.scores(outcomes), alone, rtol=0, atol=1e-12)

@@ -114,7 +114,11 @@ class Judged:
         return metric.of_numbers(np.stack([part for (part,) in parts]))
 
     def scores(self, outcomes: Sequence[bytes]) -> FloatArray:
-        """`score` for many outcomes, to the same bits; quick where it is a plain mean over rows."""
+        """`score` for many outcomes: quick, to the same bits, where it is a plain mean over rows;
+        quick, up to rounding, for F1 and the area under the ROC curve.
+        """
+        if self.classifies and not self._across and self.metric in ("f1", "f1_macro", "roc_auc"):
+            return self._ranked_scores(outcomes)
         metric = self._row_metric
         if self._across or metric is None or metric.of not in ("probability", "hit"):
             return np.array([self.score(outcome) for outcome in outcomes])
@@ -126,6 +130,25 @@ class Judged:
         if metric.balanced:
             return np.array([self.score(outcome) for outcome in outcomes])
         return np.asarray(said.mean(axis=1))
+
+    def _ranked_scores(self, outcomes: Sequence[bytes]) -> FloatArray:
+        from databanzhaf.games.predictions import unpack
+
+        _, truth = np.unique(self.dataset.y_val, return_inverse=True)
+        answers = [unpack(outcome, self.classes) for outcome in outcomes]
+        if self.metric == "roc_auc" and (len(self.classes) != 2 or truth.max() != 1):
+            return np.array([self.score(outcome) for outcome in outcomes])
+        if self.metric == "roc_auc":
+            said = np.stack([_scores_of_second_class(each) for each in answers])
+            finite = np.isfinite(said).all(axis=1)
+            return np.where(finite, metrics.auc_of_many(said, truth == 1), np.nan)
+        said = np.stack([each.predict(None) for each in answers])
+        number, predicted = (
+            np.searchsorted(self.classes, each) for each in (self.dataset.y_val, said)
+        )
+        positive = None if self.metric == "f1_macro" else int(np.searchsorted(self.classes, 1))
+        known = [np.isfinite(getattr(each, "predict_proba", _none)(None)).all() for each in answers]
+        return np.where(known, metrics.f1_of_many(predicted, number, positive), np.nan)
 
     def guesses(self) -> FloatArray:
         """What each judging row says of a guess that knows the labels' shares, or their mean,
@@ -181,6 +204,18 @@ class Judged:
     def _judged(self) -> dict[str, str]:
         """For the fingerprint."""
         return {"judged": "across"} if self._across else {}
+
+
+def _scores_of_second_class(answers: Answers) -> FloatArray:
+    """What scikit-learn ranks rows by: decisions, else probabilities."""
+    if hasattr(answers, "decision_function"):
+        return np.asarray(answers.decision_function(None), dtype=np.float64)
+    return np.asarray(answers.predict_proba(None)[:, 1], dtype=np.float64)
+
+
+def _none(X: Any) -> FloatArray:
+    """The probabilities of a model that gives none."""
+    return np.empty(0)
 
 
 def _dealt(*columns: Any) -> IntArray:

@@ -40,7 +40,7 @@ def test_all_values_are_drawn_in_order(run):
     drawn = np.sort(np.concatenate([line.get_ydata() for line in ax.get_lines()[:2]]))
     np.testing.assert_allclose(drawn, np.sort(estimate.values))
     crosses = ax.get_lines()[1].get_ydata()
-    assert len(crosses) == len(db.applications.mislabels(estimate, fdr=0.05)) > 0
+    assert len(crosses) == len(db.applications.flagged(estimate, fdr=0.05)) > 0
     assert ax.figure is not None
 
 

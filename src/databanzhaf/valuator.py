@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, is_classifier, is_regressor
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from databanzhaf.applications import mislabels, weights
+from databanzhaf.applications import flagged, weights
 from databanzhaf.data import as_pandas, check_one_order, check_unmasked
 from databanzhaf.diagnostics import split_half
 from databanzhaf.errors import InvalidInput, check_between, check_count
@@ -237,15 +237,15 @@ class DataBanzhaf(BaseEstimator):  # type: ignore[misc]
 
     def suspects(self, rule: str | None = None, **options: float) -> IntArray:
         """Positions in X of rows that are likely mislabeled, lowest value first; the rules are
-        those of `applications.mislabels`.
+        those of `applications.flagged`.
 
         By default those below zero beyond chance, at a false discovery rate of 5%.
         """
         check_is_fitted(self)
         if rule is None and not options:
             options = {"fdr": 0.05}
-        flagged = mislabels(self.estimate_, rule, **options)
-        order = {player: place for place, player in enumerate(flagged.tolist())}
+        players = flagged(self.estimate_, rule, **options)
+        order = {player: place for place, player in enumerate(players.tolist())}
         rows = [row for row, player in enumerate(self._player_of_row.tolist()) if player in order]
         return np.array(
             sorted(rows, key=lambda row: order[int(self._player_of_row[row])]), dtype=np.int64

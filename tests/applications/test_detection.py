@@ -6,7 +6,7 @@ from scipy.stats import false_discovery_control, norm, t
 from sklearn.metrics import f1_score, precision_score, recall_score, roc_auc_score
 
 import databanzhaf as db
-from databanzhaf.applications import detection_scores, mislabels
+from databanzhaf.applications import detection_scores, flagged
 
 
 def estimated(values, std_errors=0.0, freedom=np.inf):
@@ -39,28 +39,28 @@ def within(values):
 @pytest.mark.parametrize("n", [10, 200, 500])
 def test_a_tenth_is_the_papers_percentile(rng, n):
     values = rng.normal(size=n)
-    flagged = mislabels(estimated(values))
-    assert set(flagged) == set(np.flatnonzero(values < np.percentile(values, 10)))
-    assert np.array_equal(flagged, np.argsort(values)[: n // 10])
-    assert flagged.dtype == np.int64
+    chosen = flagged(estimated(values))
+    assert set(chosen) == set(np.flatnonzero(values < np.percentile(values, 10)))
+    assert np.array_equal(chosen, np.argsort(values)[: n // 10])
+    assert chosen.dtype == np.int64
 
 
 def test_a_fraction_is_rounded_keeps_the_players_order_and_flags_somebody():
     ties = estimated([1.0, 0.0, 0.0, 0.0, 2.0])
-    assert mislabels(ties, fraction=0.4).tolist() == [1, 2]
-    assert mislabels(ties, fraction=0.55).tolist() == [1, 2, 3]
-    assert mislabels(ties, fraction=0.01).tolist() == [1]
-    assert mislabels(estimated([7.0])).tolist() == [0]
-    assert len(mislabels(estimated(np.arange(100)), fraction=0.999)) == 100
+    assert flagged(ties, fraction=0.4).tolist() == [1, 2]
+    assert flagged(ties, fraction=0.55).tolist() == [1, 2, 3]
+    assert flagged(ties, fraction=0.01).tolist() == [1]
+    assert flagged(estimated([7.0])).tolist() == [0]
+    assert len(flagged(estimated(np.arange(100)), fraction=0.999)) == 100
 
 
 def test_a_threshold_is_strict(rng):
     values = rng.integers(-3, 4, size=50).astype(float)
-    flagged = mislabels(estimated(values), threshold=0)
-    assert set(flagged) == set(np.flatnonzero(values < 0))
-    assert (np.diff(values[flagged]) >= 0).all()
-    assert mislabels(estimated(values), threshold=-3.0).size == 0
-    assert mislabels(estimated(np.array([-1e-17, -1e-9])), threshold=0).tolist() == [
+    chosen = flagged(estimated(values), threshold=0)
+    assert set(chosen) == set(np.flatnonzero(values < 0))
+    assert (np.diff(values[chosen]) >= 0).all()
+    assert flagged(estimated(values), threshold=-3.0).size == 0
+    assert flagged(estimated(np.array([-1e-17, -1e-9])), threshold=0).tolist() == [
         1
     ]  # rounding is no loss
 
@@ -75,7 +75,7 @@ def test_clusters_are_the_best_of_all_splits(rng):
         ):
             if np.ptp(values) == 0:
                 continue
-            low = np.isin(np.arange(n), mislabels(estimated(values), "cluster"))
+            low = np.isin(np.arange(n), flagged(estimated(values), "cluster"))
             best = min(
                 within(values[np.array(split)]) + within(values[~np.array(split)])
                 for split in product([False, True], repeat=n)
@@ -89,16 +89,16 @@ def test_clusters_are_the_best_of_all_splits(rng):
 
 def test_clusters_flag_fewer_where_it_is_equal_and_nobody_where_there_is_one():
     for values in ([-1.0, 0.0, 1.0], [0.1, 0.2, 0.3], [0.7, 0.1, 0.4]):
-        assert mislabels(estimated(values), "cluster").tolist() == [int(np.argmin(values))]
-    assert mislabels(estimated([0.1] * 5), "cluster").size == 0
-    assert mislabels(estimated([3.0]), "cluster").size == 0
-    assert mislabels(estimated([2.0, 1.0, 2.0, 1.0]), "cluster").tolist() == [1, 3]
+        assert flagged(estimated(values), "cluster").tolist() == [int(np.argmin(values))]
+    assert flagged(estimated([0.1] * 5), "cluster").size == 0
+    assert flagged(estimated([3.0]), "cluster").size == 0
+    assert flagged(estimated([2.0, 1.0, 2.0, 1.0]), "cluster").tolist() == [1, 3]
 
 
 @pytest.mark.parametrize("scale", [1e-200, 1.0, 1e200])
 def test_clusters_do_not_depend_on_the_scale(rng, scale):
     values = np.concatenate([rng.normal(-4, 1, 20), rng.normal(4, 1, 80)])
-    assert set(mislabels(estimated(values * scale), "cluster")) == set(range(20))
+    assert set(flagged(estimated(values * scale), "cluster")) == set(range(20))
 
 
 @pytest.mark.parametrize("level", [0.01, 0.05, 0.3, 0.9])
@@ -109,14 +109,14 @@ def test_fdr_is_benjamini_hochberg(rng, level):
             p = rng.random(n) ** power
             values, freedom = rng.choice([0.01, 1.0, 5.0], n), rng.choice([2.0, 9.5, np.inf], n)
             estimate = estimated(values * t.ppf(p, freedom), values, freedom)
-            flagged = mislabels(estimate, fdr=level)
+            chosen = flagged(estimate, fdr=level)
             assert (
-                set(flagged)
+                set(chosen)
                 == benjamini_hochberg(p, level)
                 == set(np.flatnonzero(false_discovery_control(p) <= level))
             )
-            assert (np.diff(estimate.values[flagged]) >= 0).all()
-            counts.add(len(flagged))
+            assert (np.diff(estimate.values[chosen]) >= 0).all()
+            counts.add(len(chosen))
     assert len(counts) > 1
 
 
@@ -129,9 +129,9 @@ def test_false_discoveries_keep_to_the_level_and_uncorrected_ones_do_not(rng):
     for _ in range(800):
         values = np.where(harmful, -4.0, 0.0) + rng.normal(size=n)
         estimate = estimated(values, np.sqrt(rng.chisquare(freedom, n) / freedom), freedom)
-        flagged = mislabels(estimate, fdr=level)
+        chosen = flagged(estimate, fdr=level)
         plain = np.flatnonzero(t.cdf(values / estimate.std_errors, freedom) < level)
-        rate.append(np.mean(~harmful[flagged]) if len(flagged) else 0.0)
+        rate.append(np.mean(~harmful[chosen]) if len(chosen) else 0.0)
         uncorrected.append(np.mean(~harmful[plain]))
     assert abs(np.mean(rate) - level * 0.8) < 4 * np.std(rate) / np.sqrt(len(rate))
     assert np.mean(uncorrected) - 4 * np.std(uncorrected) / np.sqrt(len(rate)) > level
@@ -141,19 +141,19 @@ def test_fdr_of_exact_and_unmeasured_values():
     estimate = estimated(
         [-1.0, 0.0, 1.0, -9.0, -9.0], [0, 0, 0, np.inf, 1.0], [np.inf, np.inf, np.inf, np.nan, 3.0]
     )
-    assert mislabels(estimate, fdr=0.05).tolist() == [4, 0]
-    assert mislabels(estimated([0.0, 1.0]), fdr=0.99).size == 0
+    assert flagged(estimate, fdr=0.05).tolist() == [4, 0]
+    assert flagged(estimated([0.0, 1.0]), fdr=0.99).size == 0
     # At 5 players a p of 0.03 alone is not enough; without doubt about another player it is.
     p = norm.ppf(0.03)
-    assert mislabels(estimated([p, 1, 1, 1, 1], 1.0), fdr=0.05).size == 0
-    assert mislabels(estimated([p, -1, -1, -1, 1], [1, 0, 0, 0, 0]), fdr=0.05).size == 4
+    assert flagged(estimated([p, 1, 1, 1, 1], 1.0), fdr=0.05).size == 0
+    assert flagged(estimated([p, -1, -1, -1, 1], [1, 0, 0, 0, 0]), fdr=0.05).size == 4
 
 
 def test_scores_equal_scikit_learns(rng):
     for n in (4, 30, 100):
         values, truth = rng.integers(-5, 6, size=n).astype(float), np.arange(n) % 3 == 0
         estimate = estimated(values)
-        found = np.isin(np.arange(n), mislabels(estimate, fraction=0.3))
+        found = np.isin(np.arange(n), flagged(estimate, fraction=0.3))
         expected = [score(truth, found) for score in (f1_score, precision_score, recall_score)] + [
             roc_auc_score(truth, -values)
         ]
@@ -165,7 +165,7 @@ def test_scores_equal_scikit_learns(rng):
         unequal = estimated(rng.permutation(n).astype(float))
         for share in (0.1, 0.3):
             assert detection_scores(unequal, truth, fraction=share) == detection_scores(
-                unequal, truth, flagged=mislabels(unequal, fraction=share)
+                unequal, truth, flagged=flagged(unequal, fraction=share)
             )
         assert detection_scores(unequal, truth) == detection_scores(unequal, truth, fraction=0.1)
 
@@ -176,7 +176,7 @@ def test_equal_values_at_the_edge_score_the_mean_over_all_orders_of_the_rows():
         found = detection_scores(estimated(values), truth, fraction=fraction)
         orders = [list(order) for order in permutations(range(5))]
         flags = [
-            np.isin(np.arange(5), mislabels(estimated(values[order]), fraction=fraction))
+            np.isin(np.arange(5), flagged(estimated(values[order]), fraction=fraction))
             for order in orders
         ]
         for name, score in (
@@ -185,7 +185,7 @@ def test_equal_values_at_the_edge_score_the_mean_over_all_orders_of_the_rows():
             ("recall", recall_score),
         ):
             expected = np.mean(
-                [score(truth[order], flagged) for order, flagged in zip(orders, flags, strict=True)]
+                [score(truth[order], chosen) for order, chosen in zip(orders, flags, strict=True)]
             )
             assert getattr(found, name) == pytest.approx(expected)
 
@@ -215,21 +215,21 @@ FOUR = estimated([0.0, 1.0, 2.0, 3.0])
 @pytest.mark.parametrize(
     ("call", "said"),
     [
-        (lambda: mislabels([1.0, 2.0]), "`estimate` must be an Estimate; got list"),
-        (lambda: mislabels(estimated([1.0, np.nan])), "one finite value per player"),
-        (lambda: mislabels(FOUR, "clusters"), '`rule` must be "cluster"'),
-        (lambda: mislabels(FOUR, 0.1), "fraction=0.1"),
-        (lambda: mislabels(FOUR, fraction=0.1, fdr=0.05), "fraction and fdr"),
-        (lambda: mislabels(FOUR, "cluster", threshold=0.0), "threshold and cluster"),
-        (lambda: mislabels(FOUR, fraction=0), "`fraction` must be"),
-        (lambda: mislabels(FOUR, fraction=1), "`fraction` must be"),
-        (lambda: mislabels(FOUR, fraction="0.1"), "`fraction` must be"),
-        (lambda: mislabels(FOUR, threshold=np.nan), "`threshold` must be"),
-        (lambda: mislabels(FOUR, threshold=True), "`threshold` must be"),
-        (lambda: mislabels(FOUR, fdr=0), "`fdr` must be"),
-        (lambda: mislabels(FOUR, fdr=1.5), "`fdr` must be"),
-        (lambda: mislabels(estimated([1.0, 2.0], [1.0, np.nan]), fdr=0.05), "repeats=2"),
-        (lambda: mislabels(estimated([1.0, 2.0], 1.0, np.nan), fdr=0.05), "repeats=2"),
+        (lambda: flagged([1.0, 2.0]), "`estimate` must be an Estimate; got list"),
+        (lambda: flagged(estimated([1.0, np.nan])), "one finite value per player"),
+        (lambda: flagged(FOUR, "clusters"), '`rule` must be "cluster"'),
+        (lambda: flagged(FOUR, 0.1), "fraction=0.1"),
+        (lambda: flagged(FOUR, fraction=0.1, fdr=0.05), "fraction and fdr"),
+        (lambda: flagged(FOUR, "cluster", threshold=0.0), "threshold and cluster"),
+        (lambda: flagged(FOUR, fraction=0), "`fraction` must be"),
+        (lambda: flagged(FOUR, fraction=1), "`fraction` must be"),
+        (lambda: flagged(FOUR, fraction="0.1"), "`fraction` must be"),
+        (lambda: flagged(FOUR, threshold=np.nan), "`threshold` must be"),
+        (lambda: flagged(FOUR, threshold=True), "`threshold` must be"),
+        (lambda: flagged(FOUR, fdr=0), "`fdr` must be"),
+        (lambda: flagged(FOUR, fdr=1.5), "`fdr` must be"),
+        (lambda: flagged(estimated([1.0, 2.0], [1.0, np.nan]), fdr=0.05), "repeats=2"),
+        (lambda: flagged(estimated([1.0, 2.0], 1.0, np.nan), fdr=0.05), "repeats=2"),
         (lambda: detection_scores(FOUR, [0, 1, 0, 0]), "dtype=bool"),
         (lambda: detection_scores(FOUR, [4]), "from 0 to 3"),
         (lambda: detection_scores(FOUR, [-1]), "from 0 to 3"),
@@ -257,12 +257,12 @@ def test_where_nobody_hurts_somebody_is_flagged_no_more_often_than_the_level(bud
     game = db.games.Function(5000, luck, stochastic=True, name="luck")
     seeds = 60
     wrong = sum(
-        mislabels(db.value(game, budget=budget, seed=seed), fdr=0.05).size > 0
+        flagged(db.value(game, budget=budget, seed=seed), fdr=0.05).size > 0
         for seed in range(seeds)
     )
     assert wrong / seeds <= most + 4 * np.sqrt(most * (1 - most) / seeds)
 
 
 def test_rounding_below_zero_is_no_suspicion():
-    assert mislabels(estimated([-1e-17, 0.5, -2e-13, 1.0]), fdr=0.05).size == 0
-    assert mislabels(estimated([-1e-9, 0.5]), fdr=0.05).tolist() == [0]
+    assert flagged(estimated([-1e-17, 0.5, -2e-13, 1.0]), fdr=0.05).size == 0
+    assert flagged(estimated([-1e-9, 0.5]), fdr=0.05).tolist() == [0]

@@ -1,7 +1,7 @@
 """Applications: estimate → decision."""
 
 from databanzhaf.applications.curves import Curve, addition_curve, removal_curve
-from databanzhaf.applications.detection import DetectionScores, detection_scores, mislabels
+from databanzhaf.applications.detection import DetectionScores, detection_scores, flagged
 from databanzhaf.applications.weighting import weights
 
 __all__ = [
@@ -9,7 +9,7 @@ __all__ = [
     "DetectionScores",
     "addition_curve",
     "detection_scores",
-    "mislabels",
+    "flagged",
     "removal_curve",
     "weights",
 ]

@@ -16,7 +16,7 @@ from databanzhaf.ranking import among_lowest
 FRACTION = 0.1
 
 
-def mislabels(
+def flagged(
     estimate: Estimate,
     rule: str | None = None,
     *,
@@ -24,7 +24,7 @@ def mislabels(
     threshold: float | None = None,
     fdr: float | None = None,
 ) -> IntArray:
-    r"""The players that are likely mislabeled, as player numbers, lowest value first.
+    r"""The players with values so low that they are flagged, as player numbers, lowest value first.
 
     One rule decides; without any it is ``fraction=0.1``.
 
@@ -61,9 +61,9 @@ def mislabels(
 
     >>> from databanzhaf import games, value
     >>> estimate = value(games.Function(4, lambda coalitions: coalitions @ [1.0, -3.0, 0.9, -1.0]))
-    >>> mislabels(estimate), mislabels(estimate, threshold=0)
+    >>> flagged(estimate), flagged(estimate, threshold=0)
     (array([1]), array([1, 3]))
-    >>> mislabels(estimate, "cluster"), mislabels(estimate, fdr=0.05)
+    >>> flagged(estimate, "cluster"), flagged(estimate, fdr=0.05)
     (array([1, 3]), array([1, 3]))
     """
     check_estimate(estimate)
@@ -91,10 +91,13 @@ def mislabels(
         return order[estimate.below_zero(level)[order]]
     if rule:
         return order[: _lower_cluster(estimate.values[order])]
-    share = check_between(
-        "fraction", FRACTION if fraction is None else fraction, 0, 1, "Try fraction=0.1."
-    )
-    return order[: max(1, round(share * len(order)))]
+    return order[: _count(fraction, len(order))]
+
+
+def _count(fraction: float | None, n: int) -> int:
+    """How many players a fraction is."""
+    share = FRACTION if fraction is None else fraction
+    return max(1, round(check_between("fraction", share, 0, 1, "Try fraction=0.1.") * n))
 
 
 def _lower_cluster(values: FloatArray) -> int:
@@ -179,7 +182,7 @@ def detection_scores(
             remedy="Leave one of them out.",
         )
     if flagged is None:
-        found = among_lowest(estimate.values, len(mislabels(estimate, fraction=fraction)))
+        found = among_lowest(estimate.values, _count(fraction, n))
     else:
         found = _members("flagged", flagged, n).astype(np.float64)
     hits, n_wrong, n_found = float(found[wrong].sum()), int(wrong.sum()), round(float(found.sum()))

@@ -8,7 +8,7 @@ from typing import Any
 
 from databanzhaf import chance
 from databanzhaf import until as conditions
-from databanzhaf.applications import mislabels
+from databanzhaf.applications import flagged
 from databanzhaf.errors import InvalidInput, check_between, check_count, short
 from databanzhaf.estimate import Estimate
 from databanzhaf.notions import Banzhaf, named, written
@@ -49,11 +49,11 @@ class Flag:
         are none.
         """
         if self.kind == "cluster":
-            return mislabels(estimate, "cluster")
+            return flagged(estimate, "cluster")
         if self.beyond_chance and math.isnan(sum(estimate.p_values())):
             return None
         name = {"fdr": "fdr", "lowest": "fraction", "below": "threshold"}[self.kind]
-        return mislabels(estimate, **{name: self.number})  # type: ignore[arg-type]
+        return flagged(estimate, **{name: self.number})  # type: ignore[arg-type]
 
     def __str__(self) -> str:
         return self.kind if self.number is None else f"{self.kind}:{written(self.number)}"

@@ -183,3 +183,14 @@ def test_numbers_whose_squares_overflow(tmp_path):
     words = ("--target", "y", "--clusters", 20, "--budget", 100, "--out", tmp_path / "run")
     done = invoke("value", tmp_path / "t.csv", *words)
     assert done.exit_code == 0, done.output
+
+
+def test_where_the_second_run_is_refused_the_first_still_counts(folder, tmp_path):
+    words = ("--target", "y", "--id", "name", "--clusters", COUNT, "--notion", "shapley")
+    words = (*words, "--budget", 5 * (COUNT - COUNT // 5 + 1) + 20, "--out", tmp_path / "run")
+    done = invoke("value", folder / "t.csv", *words, "--json")
+    assert done.exit_code == 0, done.output
+    said = json.loads(done.stdout)
+    assert said["players"] == COUNT
+    assert "must pay for" in said["worst"]["error"]
+    assert len(pd.read_csv(tmp_path / "run/values.csv")) == COUNT

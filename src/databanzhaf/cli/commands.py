@@ -138,7 +138,7 @@ def value(
     """Give every training row (or group of rows) a value. Rerun the same command to resume."""
     with one_sentence(), only_json(as_json) as answer:
         from databanzhaf import pipeline
-        from databanzhaf.errors import InvalidInput
+        from databanzhaf.errors import InvalidInput, LedgerMismatch
 
         settings = _settings(locals())
         if curve and settings.open:
@@ -158,7 +158,11 @@ def value(
                 "lowest value per row are valued one by one.\n"
             )
             shown["curve"] = False  # rows of some clusters cannot be removed from all
-            said["worst"] = _value_once(following, folder / "worst", screen, **shown)[1]
+            try:
+                said["worst"] = _value_once(following, folder / "worst", screen, **shown)[1]
+            except (InvalidInput, LedgerMismatch) as error:  # the values of the clusters are there
+                say(f"The rows of the worst clusters have no values: {error}")
+                said["worst"] = {"error": str(error)}
         if as_json:
             answer(said)
 

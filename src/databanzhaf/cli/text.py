@@ -136,7 +136,13 @@ def _show_lowest(screen: Screen, result: Result) -> None:
 
 def _doubts(result: Result) -> list[str]:
     """Why not to rely on the values yet."""
-    from databanzhaf.pipeline.notes import learns_nothing, no_better_than_guessing, one_class
+    from databanzhaf.pipeline.notes import (
+        in_clusters,
+        learns_nothing,
+        no_better_than_guessing,
+        one_class,
+    )
+    from databanzhaf.pipeline.plan import LOW_STABILITY
     from databanzhaf.report.content import unsteady
 
     estimate = result.estimate
@@ -161,6 +167,8 @@ def _doubts(result: Result) -> list[str]:
     doubts += _stopped_early(result)
     if not learns_nothing(result.record.scores):  # then no budget settles the ranking
         doubts += unsteady(result.trust, result.job.who)
+        if (result.trust.stability or 1.0) < LOW_STABILITY and result.job.shown is None:
+            doubts += in_clusters(result.job.dataset)
     return [*doubts, *result.job.continued(result.evaluations)]
 
 

@@ -1,4 +1,4 @@
-"""Clusters of like rows: a partition within classes, in proportion, and always the same."""
+"""Clusters of similar rows: a partition within classes, in proportion, and always the same."""
 
 import numpy as np
 import pandas as pd
@@ -70,3 +70,13 @@ def test_more_rows_than_centers_are_found_among(monkeypatch, flowers):
 def test_bad_counts_are_refused(flowers, count):
     with pytest.raises(InvalidInput, match="clusters"):
         clusters(*flowers, count)
+
+
+def test_a_rare_class_has_two_clusters_if_there_are_enough():
+    """Rows of one of them then judge models that have seen the other."""
+    rows = pd.DataFrame({"x": np.arange(600.0)})
+    labels = np.where(np.arange(600) < 24, "rare", "usual")
+    names = np.unique(clusters(rows, labels, 25))
+    assert sum(name.startswith("rare/") for name in names) == 2
+    assert len(names) == 25
+    assert np.unique(clusters(rows, labels, 3)).tolist() == ["rare/1", "usual/1", "usual/2"]

@@ -375,8 +375,8 @@ def _forecasting(screen: Screen, job: Job, watcher: Watcher) -> Watcher:
                     screen.print(line)
         if done == total and job.dataset.n_players > MANY_PLAYERS:
             screen.print(
-                f"All {total:,} evaluations are there. Values of so many {job.who}, with their "
-                "errors, take a while longer."
+                f"All {total:,} evaluations are done. Computing the values of so many {job.who} "
+                "and their errors takes a while longer."
             )
         watcher(done, total, checkpoints)
 

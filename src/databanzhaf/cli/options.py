@@ -43,8 +43,8 @@ Groups = Annotated[
 Clusters = Annotated[
     int | None,
     typer.Option(
-        help="Value so many clusters of like rows of one class, then the rows of the worst "
-        "clusters: for tables with more rows than the budget can rank."
+        help="Number of clusters of similar rows to value, then the rows of the worst clusters. "
+        "For tables with more rows than the budget can rank."
     ),
 ]
 Open = Annotated[

@@ -126,7 +126,7 @@ def in_clusters(dataset: Dataset) -> list[str]:
     if not ROWS_FOR_CLUSTERS <= dataset.n_players == dataset.n_rows:
         return []
     return [
-        "Add --clusters 200 and another --out to value clusters of like rows, and then the rows "
+        "Add --clusters 200 and another --out to value clusters of similar rows, and then the rows "
         "of the worst ones."
     ]
 

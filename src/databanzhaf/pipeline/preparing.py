@@ -28,7 +28,7 @@ class Job:
     """A table made ready: the game, and where its players stand in the user's file.
 
     Where the rows of some clusters are valued one by one (`shown`), rows, ids, labels and table are
-    theirs alone; the other clusters are players that nobody is shown.
+    theirs alone; the other clusters are players, too, but not shown.
     """
 
     settings: Settings

@@ -17,6 +17,7 @@ from sklearn.ensemble import (
 )
 
 import databanzhaf as db
+from databanzhaf.errors import InvalidInput
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(160, 5))
@@ -360,3 +361,19 @@ def test_whole_floats_and_many_leaves_are_taken():
     assert db.games.Forest(small(), threads=2.0).threads == 2
     game = db.games.Boosting(small(), max_leaves=10**12, min_samples_leaf=1, trees=2)
     assert np.isfinite(game.utility(np.ones((1, 8), bool), np.zeros(1, np.uint64))).all()
+
+
+def test_categories_of_another_kind_in_the_validation_rows_are_refused():
+    X = pd.DataFrame({"c": pd.Categorical(["1", "2", "1", "2"])})
+    numbers = pd.DataFrame({"c": pd.Categorical([1, 2])})
+    with pytest.raises(InvalidInput, match="categories of one kind"):
+        db.games.Forest(db.Dataset(X, [0, 1, 0, 1], numbers, [0, 1]))
+    gaps = pd.DataFrame({"c": pd.Categorical([None, None], categories=["1"])})
+    db.games.Forest(db.Dataset(X, [0, 1, 0, 1], gaps, [0, 1]))
+
+
+@pytest.mark.parametrize("metric", ["neg_mean_squared_error", "explained_variance", "r2"])
+def test_metrics_of_numbers_are_refused_for_classes(metric):
+    data = db.Dataset([[0.0], [1.0]], [0, 1], [[0.0], [1.0]], [0, 1])
+    with pytest.raises(InvalidInput, match="for classification must be"):
+        db.games.Forest(data, metric=metric)

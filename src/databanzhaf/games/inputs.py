@@ -120,6 +120,16 @@ def _floats(numbers: Any, what: str, categories: bool) -> FloatArray:
 def _category_codes(name: str, column: Any, column_val: Any) -> UInt16Array:
     import pandas as pd
 
+    kinds = [
+        {isinstance(value, str) for value in part.dropna().unique()}
+        for part in (column, column_val)
+    ]
+    if all(kinds) and not kinds[0] & kinds[1]:
+        raise InvalidInput(
+            f"column `{name}` must hold categories of one kind in `X` and `X_val`",
+            got="texts in one and numbers in the other, so that every category is a new one",
+            remedy="Write them the same way in both.",
+        )
     every = pd.concat([column.astype(object), column_val.astype(object)], ignore_index=True)
     codes = pd.factorize(every)[0]  # in the order of the rows; -1 where a value is missing
     if codes.max() >= MISSING:

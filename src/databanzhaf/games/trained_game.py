@@ -238,7 +238,10 @@ class TrainedGame(Judged):
         )
         if self.metric in own or (self.classifies and self.metric == "balanced_probability"):
             return
-        if self.metric in other or self.metric not in get_scorer_names():
+        # scikit-learn's scorers of numbers would take class numbers for amounts.
+        of_numbers = "error" in self.metric or self.metric in ("explained_variance", "r2")
+        misfit = self.metric in other or (self.classifies and of_numbers)
+        if misfit or self.metric not in get_scorer_names():
             kind = "classification" if self.classifies else "regression"
             raise InvalidInput(
                 f"`metric` for {kind} must be {', '.join(own)} or a scikit-learn scorer's name",

@@ -33,8 +33,8 @@ event.register("numba:compile", _Listener())  # type: ignore[no-untyped-call]
 def compiled(function: Any) -> Any:
     """Compile without the interpreter's lock; sums and products stay in the order written.
 
-    The function makes no array, so it need not count who holds one: Numba's atomic counters took
-    almost half of a forest's time.
+    The function makes no array, so it need not count who holds one. Without Numba's atomic
+    counters a forest is grown about a quarter faster.
     """
     return njit(**_OPTIONS, **_UNCOUNTED)(function)
 

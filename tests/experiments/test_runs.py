@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -492,6 +493,41 @@ def test_a_ledger_tells_whose_work_it_holds_also_after_a_kill(setting, monkeypat
     setting.ledger(*parts).unlink()
     run("fourth", 7)
     assert whose() == {"fourth": 7}
+
+
+def test_a_run_continues_from_the_piece_that_another_machine_left(setting, monkeypatch):
+    y = np.arange(40) % 2
+    X = np.random.default_rng(0).normal(size=(40, 3)) + y[:, None]
+    game = db.games.Network(db.Dataset(X, y, X, y), (4,), epochs=1, device="cpu")
+    parts = ("trial",)
+    kept = setting.out / "evaluations" / "trial-0.npz"
+
+    def run(machine, budget, game=game):
+        monkeypatch.setattr(ledgers, "hardware", lambda setting: machine)
+        return ledgers.value(
+            setting, parts, game, db.Banzhaf(), piecewise=True, estimator="reuse", budget=budget
+        )
+
+    run("first", 10)
+    shutil.rmtree(setting.out / "ledgers")  # another machine has the piece only
+    utilities = np.load(kept)["utilities"]
+    assert utilities.shape == (10, 1)
+    values = run("second", 25).values
+    assert {m: n for m, (n, _) in ledgers.work(setting, [parts]).items()} == {
+        "first": 10,
+        "second": 15,
+    }
+    np.testing.assert_array_equal(np.load(kept)["utilities"][:10], utilities)
+    whole = db.Ledger(keep="utilities")
+    direct = db.value(game, estimator="reuse", budget=25, seed=0, ledger=whole)
+    np.testing.assert_array_equal(values, direct.values)
+    shutil.rmtree(setting.out / "ledgers")
+    other = db.games.Network(db.Dataset(X + 1, y, X, y), (4,), epochs=1, device="cpu")
+    with pytest.raises(db.InvalidInput, match="other data"):
+        run("third", 30, other)
+    kept.write_bytes(b"nonsense")
+    with pytest.raises(db.InvalidInput, match="must hold the evaluations"):
+        run("third", 30)
 
 
 def test_columns_without_a_scale_are_zero_and_far_numbers_are_cut(setting):

@@ -51,6 +51,7 @@ def run(setting: Setting) -> Outcome:
                 ("mnist", rows, estimator),
                 game,
                 notion,
+                piecewise=True,
                 estimator=estimator,
                 budget=max(unit, int(count)),
             ).values

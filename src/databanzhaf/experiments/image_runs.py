@@ -139,6 +139,7 @@ def value_images(setting: Setting) -> Images:
             ("cifar10", n, name),
             game,
             notion,
+            piecewise=True,
             estimator=estimator,
             budget=budget,
             repeats=repeats,

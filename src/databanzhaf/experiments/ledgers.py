@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 import databanzhaf as db
+from databanzhaf.experiments import pieces
 from databanzhaf.experiments.outcome import hardware, read_json
 from databanzhaf.experiments.setting import Setting
 from databanzhaf.files import write_text
@@ -20,15 +21,28 @@ UNKNOWN = "a machine that was not noted"
 
 
 def value(
-    setting: Setting, parts: tuple[object, ...], game: Any, notion: Any, **how: Any
+    setting: Setting,
+    parts: tuple[object, ...],
+    game: Any,
+    notion: Any,
+    *,
+    piecewise: bool = False,
+    **how: Any,
 ) -> db.Estimate:
     """`db.value` with the experiment's seed and the ledger named by `parts`; what is evaluated is
     noted under this machine's name.
+
+    A `piecewise` run continues from the piece that an earlier one left beside the pages, and leaves
+    a larger one.
     """
-    path = setting.ledger(*parts)
+    path, kept = setting.ledger(*parts), pieces.path(setting, parts)
     if setting.progress:
         print(" ".join(str(part) for part in parts), file=sys.stderr)
     with db.Ledger(path, keep="utilities") as ledger:
+        if piecewise and ledger.is_new and (piece := pieces.read(kept)) is not None:
+            pieces.restore(kept, piece, ledger, game, setting.seed)
+            write_text(_notes(path), json.dumps({"work": noted(piece["work"])}) + "\n")
+        before = ledger.count()
         _settle(path, ledger, now=hardware(setting))
         try:
             return db.value(
@@ -39,7 +53,9 @@ def value(
                 **{"seed": setting.seed, **how},
             )
         finally:
-            _settle(path, ledger, now=hardware(setting))
+            done = _settle(path, ledger, now=hardware(setting))
+            if piecewise and ledger.count() > before:
+                pieces.write(kept, ledger, done)
 
 
 def evaluations(
@@ -113,7 +129,7 @@ def _settle(path: Path, ledger: db.Ledger, now: str | None = None) -> Work:
     """What is in the ledger and not yet noted was done by the machine that was last at work: so a
     killed run is noted by the next.
     """
-    notes = path.with_suffix(".machines.json")
+    notes = _notes(path)
     found = read_json(notes)
     count, seconds = ledger.count(), ledger.seconds()
     done = noted(found.get("work"))
@@ -125,3 +141,7 @@ def _settle(path: Path, ledger: db.Ledger, now: str | None = None) -> Work:
     if now is not None or count > counted:
         write_text(notes, json.dumps({"work": done, "last": now or found.get("last")}) + "\n")
     return done
+
+
+def _notes(path: Path) -> Path:
+    return path.with_suffix(".machines.json")

@@ -278,3 +278,39 @@ def test_log_loss_where_the_validation_rows_lack_a_class(estimator):
 def test_bad_input_gets_one_sentence(fit, words):
     with pytest.raises(ValueError, match=words):
         fit()
+
+
+TEXTS = [f"{'good' if i % 2 else 'bad'} film number {i}, seen today" for i in range(60)]
+
+
+@pytest.mark.parametrize("name", ["forest", "mlp", "boosting", "knn"])
+def test_a_list_of_texts(name):
+    labels = np.arange(60) % 2
+    given, frame = TEXTS.copy(), pd.DataFrame({"text": TEXTS})
+    given[3] = frame.loc[3, "text"] = None
+    valuator = db.DataBanzhaf(name, budget=20).fit(given, labels)
+    assert valuator.game_.dataset.X.shape == (60, 11)
+    assert not valuator.game_.dataset.X[3].any()
+    assert "`text` read as free text" in valuator.notes_[0]
+    assert np.array_equal(
+        valuator.values_, db.DataBanzhaf(name, budget=20).fit(frame, labels).values_
+    )
+    assert np.isfinite(valuator.score(given))
+    column = pd.Series(TEXTS, index=[f"row {i}" for i in range(60)])
+    judged = db.DataBanzhaf(name, budget=20).fit(column, labels, TEXTS[:10], labels[:10])
+    assert list(judged.estimate_.players) == list(column.index)
+
+
+def test_an_estimator_of_texts_gets_the_texts():
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    labels = np.arange(60) % 2
+    model = make_pipeline(TfidfVectorizer(), LogisticRegression())
+    valuator = db.DataBanzhaf(model, budget=40).fit(TEXTS, labels)
+    game = db.games.Learner(model, db.Dataset(TEXTS, labels))
+    assert np.array_equal(valuator.values_, db.value(game, budget=40).values)
+    assert repr(valuator.game_.dataset) == "Dataset(60 rows x 1 text, judged by each other)"
+    with pytest.raises(db.InvalidInput, match=r"a list of texts\. DataBanzhaf makes columns"):
+        db.games.Forest(game.dataset)
+    with pytest.raises(db.InvalidInput, match=r"`X` must be a table.*Pass X\.to_frame"):
+        db.DataBanzhaf().fit(pd.Series([1.0, 2.0]), [0, 1])

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from databanzhaf.errors import BackendUnavailable, InvalidInput
+from databanzhaf.errors import InvalidInput
 from databanzhaf.fingerprint import describe
+from databanzhaf.frames import as_array, as_pandas, check_cells, check_no_dict, is_frame
 from databanzhaf.protocols import BoolArray, IntArray, Labels
 
 # More judging rows than this would add time and disk, and hardly any precision.
@@ -24,14 +25,15 @@ class Dataset:
     more than 10,000 rows 10,000 judge, spread evenly over it.
 
     The dataset keeps copies of its own, so that neither you nor a model can change the rows of a
-    run that has begun. Its arrays cannot be written to. Other kinds of data frames (polars,
-    pyarrow) are converted to pandas.
+    run that has begun. Its arrays cannot be written to.
 
     Parameters
     ----------
-    X, X_val : array (rows, columns), pandas DataFrame or SciPy sparse matrix
-        NaN is passed on to estimators that take it. `X_val` is optional.
-    y, y_val : array (rows,) or pandas Series
+    X, X_val : table (rows, columns) or list of texts
+        An array, a SciPy sparse matrix, a pandas DataFrame; a polars DataFrame, pyarrow Table or
+        Hugging Face Dataset becomes one of pandas. NaN is passed on to estimators that take it.
+        `X_val` is optional.
+    y, y_val : array, list or column of any of these packages (rows,)
         Numbers or strings, none missing. `y_val` belongs to `X_val`.
     groups : array (rows,), optional
         Then the players are the groups, in sorted order, not the rows.
@@ -50,7 +52,7 @@ class Dataset:
     def __init__(
         self, X: Any, y: Any, X_val: Any = None, y_val: Any = None, groups: Any = None
     ) -> None:
-        X, X_val = as_pandas(X), as_pandas(X_val)
+        X, X_val = as_pandas("X", X), as_pandas("X_val", X_val)
         if (X_val is None) != (y_val is None):
             raise InvalidInput(
                 "`X_val` and `y_val` belong together",
@@ -80,8 +82,8 @@ class Dataset:
                 remedy="Encode both the same way.",
             )
         if (
-            _is_frame(self.X)
-            and _is_frame(self.X_val)
+            is_frame(self.X)
+            and is_frame(self.X_val)
             and list(self.X.columns) != list(self.X_val.columns)
         ):
             raise InvalidInput(
@@ -93,9 +95,7 @@ class Dataset:
         check_one_order(X_val, y_val, ("X_val", "y_val"))
         check_one_order(X if _has_index(X) else y, groups, ("X", "groups"))
         self._group_of_row: IntArray | None = None
-        self.players: Labels | None = (
-            X.index if _is_frame(X) else y.index if _has_index(y) else None
-        )
+        self.players: Labels | None = X.index if is_frame(X) else y.index if _has_index(y) else None
         if groups is not None:
             self.players, self._group_of_row = _factorise(groups, self.X.shape[0])
 
@@ -135,12 +135,12 @@ class Dataset:
 
     def take(self, rows: IntArray) -> tuple[Any, Any]:
         """(X, y) of some training rows, in the user's own kind of table."""
-        return (self.X.iloc[rows] if _is_frame(self.X) else self.X[rows]), self.y[rows]
+        return (self.X.iloc[rows] if is_frame(self.X) else self.X[rows]), self.y[rows]
 
     def fingerprint(self) -> str:
         """A digest of everything the dataset holds."""
         # Arrays cannot be written to; a data frame can, whoever holds it.
-        writable = _is_frame(self.X) or _is_frame(self.X_val)
+        writable = is_frame(self.X) or is_frame(self.X_val)
         return self._digest() if writable else self._fingerprint
 
     @cached_property
@@ -156,11 +156,12 @@ class Dataset:
 
     def __repr__(self) -> str:
         players = "" if self._group_of_row is None else f", {self.n_players} groups"
-        columns = " x ".join(map(str, self.X.shape[1:])) or "1 text"
+        shape = " x ".join(map(str, self.X.shape[1:]))
+        columns = f"{shape} columns" if shape else "1 text"
         judged = (
             f"{len(self.y_val)} validation rows" if self.judges is None else "judged by each other"
         )
-        return f"Dataset({self.n_rows} rows x {columns} columns{players}, {judged})"
+        return f"Dataset({self.n_rows} rows x {columns}{players}, {judged})"
 
 
 def check_one_order(X: Any, other: Any, names: tuple[str, str] = ("X", "y")) -> None:
@@ -170,20 +171,6 @@ def check_one_order(X: Any, other: Any, names: tuple[str, str] = ("X", "y")) -> 
             got="the same index in another",
             remedy=f"Align with {names[1]}.loc[{names[0]}.index].",
         )
-
-
-def as_pandas(table: Any) -> Any:
-    """Another package's data frame (polars, pyarrow) as that of pandas; everything else
-    as it is.
-    """
-    if _is_frame(table) or not hasattr(table, "to_pandas"):
-        return table
-    try:
-        return table.to_pandas()
-    except ImportError as error:
-        raise BackendUnavailable.missing(
-            f"a {type(table).__module__.split('.')[0]} table needs", "pyarrow", "parquet"
-        ) from error
 
 
 def check_unmasked(name: str, array: Any) -> None:
@@ -207,10 +194,6 @@ def _frozen(array: Any) -> Any:
     array = np.array(array)
     array.setflags(write=False)
     return array
-
-
-def _is_frame(table: Any) -> bool:
-    return hasattr(table, "iloc") and hasattr(table, "columns")
 
 
 def _has_index(column: Any) -> bool:
@@ -239,16 +222,11 @@ def _rows(name: str, table: Any) -> Any:
         table = table.tocsr(copy=True)
         for part in (table.data, table.indices, table.indptr):
             part.setflags(write=False)
-    elif _is_frame(table):
+    elif is_frame(table):
         table = table.copy()
-        _check_cells(name, table)
+        check_cells(name, table)
     else:
-        if isinstance(table, dict):
-            raise InvalidInput(
-                f"`{name}` must be a table, rows by columns",
-                got="a dict",
-                remedy=f"Pass pandas.DataFrame({name}).",
-            )
+        check_no_dict(name, table)
         try:
             table = _frozen(np.asarray(table))
         except ValueError as error:
@@ -267,27 +245,9 @@ def _rows(name: str, table: Any) -> Any:
     return table
 
 
-def _check_cells(name: str, table: Any) -> None:
-    """A cell is one number, text or date: a list or an array in it has no digest, and no model
-    takes it.
-    """
-    for place, kind in enumerate(table.dtypes):
-        cells = table.iloc[:, place] if kind.kind == "O" else ()
-        bad = next(
-            (cell for cell in cells if isinstance(cell, (list, dict, set, np.ndarray))), None
-        )
-        if bad is not None:
-            raise InvalidInput(
-                f"each cell of `{name}` must be one number, text or date; column "
-                f"`{table.columns[place]}` holds a "
-                f"{type(bad).__name__}",
-                remedy="Give its parts columns of their own.",
-            )
-
-
 def _labels(name: str, labels: Any, n_rows: int) -> Any:
     check_unmasked(name, labels)
-    column = np.asarray(labels)
+    column = as_array(name, labels)
     if column.ndim == 2 and column.shape[1] == 1:
         column = column[:, 0]
     if column.shape != (n_rows,):
@@ -325,7 +285,7 @@ def _missing(column: Any) -> BoolArray:
 
 def _factorise(groups: Any, n_rows: int) -> tuple[Labels, IntArray]:
     check_unmasked("groups", groups)
-    column = np.asarray(groups)
+    column = as_array("groups", groups)
     if column.shape != (n_rows,):
         raise InvalidInput(
             f"`groups` must have one entry per training row, shape ({n_rows},)",
@@ -352,7 +312,7 @@ def _factorise(groups: Any, n_rows: int) -> tuple[Labels, IntArray]:
 def _feed(digest: Any, part: Any) -> None:
     if part is None:
         digest.update(b"none")
-    elif _is_frame(part):
+    elif is_frame(part):
         import pandas as pd
 
         digest.update(

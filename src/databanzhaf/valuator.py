@@ -10,10 +10,11 @@ from sklearn.base import BaseEstimator, is_classifier, is_regressor
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from databanzhaf.applications import flagged, weights
-from databanzhaf.data import as_pandas, check_one_order, check_unmasked
+from databanzhaf.data import check_one_order, check_unmasked
 from databanzhaf.diagnostics import split_half
 from databanzhaf.errors import InvalidInput, check_between, check_count
 from databanzhaf.estimate import Estimate
+from databanzhaf.frames import as_array, as_pandas, check_cells, check_fetched, check_no_dict
 from databanzhaf.models import is_classification
 from databanzhaf.notions import named
 from databanzhaf.pipeline.rows import Model, make_ready
@@ -158,15 +159,11 @@ class DataBanzhaf(BaseEstimator):  # type: ignore[misc]
             )
         for name, part in (("X", X), ("X_val", X_val), ("y", y), ("y_val", y_val)):
             check_unmasked(name, part)
-            # SciPy's sparse matrices of keys are dicts.
-            if isinstance(part, dict) and not hasattr(part, "tocsr"):
-                raise InvalidInput(
-                    f"`{name}` must be rows by columns, or one label for each row",
-                    got="a dict",
-                    remedy="Pass a pandas object.",
-                )
-        X, X_val = as_pandas(X), as_pandas(X_val)
-        if hasattr(X, "iloc") and not hasattr(X, "columns"):
+            check_no_dict(name, part)
+            check_fetched(name, part)
+        check_fetched("groups", groups)
+        X, X_val = self._as_table("X", X), self._as_table("X_val", X_val)
+        if hasattr(X, "iloc") and not hasattr(X, "columns") and not _are_texts(X):
             raise InvalidInput(
                 "`X` must be a table, rows by columns",
                 got="one column",
@@ -210,12 +207,13 @@ class DataBanzhaf(BaseEstimator):  # type: ignore[misc]
                 "DataBanzhaf requires y to be passed, but the target y is None",
                 remedy="Pass one label for each row.",
             )
-        if hasattr(X, "iloc"):
+        texts = _are_texts(X)
+        if texts or hasattr(X, "iloc"):
             from sklearn.utils import check_consistent_length
 
             validate_data(self, X, reset=reset, skip_check_array=True)
             check_consistent_length(X, y)
-            return X, _labels(y)
+            return np.asarray(X, dtype=object) if texts else X, _labels(y)
         takes_nan = not self._takes_rows_as_they_are() or self.estimator is None
         X, y = validate_data(
             self,
@@ -226,6 +224,19 @@ class DataBanzhaf(BaseEstimator):  # type: ignore[misc]
             ensure_all_finite="allow-nan" if takes_nan or _allows_nan(self.estimator) else True,
         )
         return X, _labels(y)
+
+    def _as_table(self, name: str, X: Any) -> Any:
+        """Another package's table as that of pandas, and a list of texts as a table of one column;
+        an estimator of the user's own gets the list itself.
+        """
+        X = as_pandas(name, X)
+        if _are_texts(X) and not self._takes_rows_as_they_are():
+            import pandas as pd
+
+            return pd.DataFrame({"text": X})
+        if hasattr(X, "iloc") and hasattr(X, "columns"):
+            check_cells(name, X)
+        return X
 
     def _takes_rows_as_they_are(self) -> bool:
         return hasattr(self.estimator, "fit")
@@ -271,7 +282,7 @@ class DataBanzhaf(BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         if X is not None:
-            validate_data(self, X, reset=False, skip_check_array=True)
+            validate_data(self, self._as_table("X", X), reset=False, skip_check_array=True)
         return split_half(self._evaluations, self._notion(), self.estimate_.estimator)
 
     def _html_repr(self) -> str:
@@ -290,6 +301,16 @@ class DataBanzhaf(BaseEstimator):  # type: ignore[misc]
         return tags
 
 
+def _are_texts(X: Any) -> bool:
+    """Whether X is a list of texts; some may be missing."""
+    if not (isinstance(X, (list, tuple)) or getattr(X, "ndim", 0) == 1):
+        return False
+    import pandas as pd
+
+    others = [cell for cell in X if not isinstance(cell, str)]
+    return len(others) < len(X) and all(pd.api.types.is_scalar(c) and pd.isna(c) for c in others)
+
+
 def _allows_nan(estimator: Any) -> bool:
     from sklearn.utils import get_tags
 
@@ -297,7 +318,7 @@ def _allows_nan(estimator: Any) -> bool:
 
 
 def _labels(y: Any) -> Any:
-    column = np.asarray(y)
+    column = as_array("y", y)
     if column.ndim == 2 and column.shape[1] == 1:
         column = column[:, 0]
     if column.ndim != 1:

@@ -583,3 +583,26 @@ def test_ctrl_c_in_a_callback_where_python_drops_it_is_heard_all_the_same():
     assert stopped.value.exit_code == INTERRUPTED
     assert 1 < time.monotonic() - start < 20  # it was dropped at first
     assert signal.getsignal(signal.SIGINT) is before
+
+
+@pytest.mark.parametrize("model", ["forest", "logistic"])
+def test_a_table_of_one_column_of_texts(model):
+    rows = [f"{'good' if i % 2 else 'bad'} film number {i}, seen today" for i in range(60)]
+    pd.DataFrame({"review": rows, "y": np.arange(60) % 2}).to_csv("t.csv", index=False)
+    words = ("value", "t.csv", "--target", "y", "--model", model, "--budget", 20)
+    done = invoke(*words)
+    assert done.exit_code == 0, done.output + str(done.exception)
+    said = " ".join(done.stdout.split())
+    assert "Columns: 1 free text as 12 numbers." in said
+    assert "Note: Column `review` read as free text" in said
+    assert "good film number 59" in Path("runs/t/report.html").read_text(encoding="utf-8")
+    assert invoke(*words, "--out", "again").exit_code == 0
+    assert Path("again/values.csv").read_bytes() == Path("runs/t/values.csv").read_bytes()
+    assert invoke("report", "again/run.db").exit_code == 0
+
+
+def test_a_column_that_is_the_target_again_is_noted():
+    frame = table()
+    frame.assign(name=np.where(frame["y"] == frame["y"].iloc[0], "u", "v")).to_csv("t.csv")
+    done = invoke("value", "t.csv", "--target", "y", "--budget", 20)
+    assert "`name` says the target of every row" in " ".join(done.stdout.split())

@@ -45,7 +45,7 @@ def numbers(name: str, table: Any) -> Any:
         raise InvalidInput(
             f"`{name}` must hold numbers",
             got=f"{error}",
-            remedy="Encode categories first, for example with OneHotEncoder.",
+            remedy="Encode texts and categories first, as DataBanzhaf and the command line do.",
         ) from error
     if not np.isfinite(array).all():
         row = int(np.flatnonzero(~np.isfinite(array.reshape(len(array), -1)).all(axis=1))[0])

@@ -45,6 +45,12 @@ class TreeGame(TrainedGame):
         self._check_dataset()
         check_choice("loss", loss, (self._losses[0], "squared"))
         self._choose_metric(metric)
+        if dataset.X.ndim == 1:
+            raise InvalidInput(
+                "trees are grown on tables",
+                got="a list of texts",
+                remedy="DataBanzhaf makes columns of them.",
+            )
         if dataset.X.ndim != 2:
             raise InvalidInput(
                 "trees are grown on tables",

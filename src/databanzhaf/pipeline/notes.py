@@ -71,6 +71,37 @@ def classes(name: str, labels: Any, *, asked: bool) -> list[str]:
     return notes
 
 
+def copies_of_target(X: Any, y: Any, *, classifies: bool) -> list[str]:
+    """Columns that are the target again: a whole table was passed, or it holds the classes both as
+    names and as numbers.
+    """
+    import pandas as pd
+
+    # In fewer rows two columns may agree by chance.
+    if not hasattr(X, "columns") or len(y) < 20:
+        return []
+    target = np.asarray(y)
+    codes = pd.factorize(target)[0]
+
+    def same(column: Any) -> bool:
+        if column.isna().any():
+            return False
+        if classifies:  # classes are numbered as they come
+            plain = column.map(str) if column.dtype.kind == "O" else column
+            return np.array_equal(pd.factorize(plain)[0], codes[: len(column)])
+        is_number = pd.api.types.is_numeric_dtype(column)
+        return is_number and np.array_equal(column.to_numpy(), target[: len(column)])
+
+    columns = [X.iloc[:, place] for place in range(X.shape[1])]
+    found = [f"`{each.name}`" for each in columns if same(each.iloc[:100]) and same(each)]
+    if not found:
+        return []
+    return [
+        f"{', '.join(found[:5])} {'says' if len(found) == 1 else 'say'} the target of every row, "
+        "so models need only copy it. Leave out the target itself with --drop."
+    ]
+
+
 def learns_nothing(scores: dict[str, float] | None) -> bool:
     """Whether a model of all rows scores no better than a guess, by two standard errors."""
     return scores is not None and scores["all"] - scores["none"] <= 2 * scores.get("error", 0.0)

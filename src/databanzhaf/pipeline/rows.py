@@ -16,6 +16,7 @@ from databanzhaf.errors import InvalidInput
 from databanzhaf.evaluators import Local, Processes
 from databanzhaf.games import Learner
 from databanzhaf.models import make_game
+from databanzhaf.pipeline.notes import copies_of_target
 from databanzhaf.protocols import BoolArray, Evaluator, Game
 from databanzhaf.tables import Encoder, held_out, mostly_numbers
 
@@ -80,7 +81,7 @@ def make_ready(
     `groups` has one entry for each row of X; `index` are the rows' names.
     """
     _check_labels(y, classifies, alone=validation is None)
-    notes, read_as = [], ""  # type: list[str], str
+    notes, read_as = copies_of_target(X, y, classifies=classifies), ""
     if not model.takes_rows_as_they_are and hasattr(X, "columns"):
         notes += mostly_numbers(X)
     held, X_val, y_val = np.zeros(len(y), dtype=np.bool_), None, None

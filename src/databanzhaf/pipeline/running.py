@@ -275,8 +275,9 @@ def _job_again(
     same_table = set(record.files.values()) == set(job.digests.values())
     if game.get("data") != job.dataset.fingerprint() or seed != settings.seed:
         whose = "run.json" if same_table else f"`{settings.data}`"
+        or_else = ", or this version encodes the table differently" if same_table else ""
         raise LedgerMismatch(
-            f"{whose} has changed since the run in `{ledger}`",
+            f"{whose} has changed since the run in `{ledger}`{or_else}",
             remedy="Restore it, or run `databanzhaf value` again.",
         )
     if not same_table:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from databanzhaf.errors import InvalidInput
+from databanzhaf.protocols import FloatArray
+from databanzhaf.tables.texts import FreeText, is_free_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,10 +28,12 @@ _MONEY = r"\s*[$€£]?\s*-?\d+(?:\.\d+)?\s*"
 
 class Encoder:
     """Mixed columns into float64: numbers scaled, missing ones set to the median; categories
-    one-hot, missing ones as one more category.
+    one-hot, missing ones as one more category; free text as up to 100 columns (see `FreeText`),
+    missing ones as zeros.
 
     With `fills_gaps=False` missing numbers stay NaN. With `one_hot=False` numbers stay as they are,
     missing ones NaN, and categories become columns of pandas' `category` type, for a forest.
+    Columns that are of that type already are never free text.
     Infinite numbers count as missing. Fitted once, on all training rows. `notes` says what a person
     should know about it, and `read_as` what the columns are. Columns that are the same in every row
     or number the rows are left out.
@@ -48,7 +52,7 @@ class Encoder:
             )
         dates = [name for name in table.columns if table[name].dtype.kind == "M"]
         gaps = int(table.isna().any().sum())
-        table = _plain(table)
+        given, table = table, _plain(table)
         numbers = [
             name
             for name in table.columns
@@ -58,6 +62,11 @@ class Encoder:
         empty = [name for name in table.columns if name not in numbers and name not in texts]
         if empty:
             self.notes.append(f"{_listed(empty)} left out: no value in any row.")
+        free = [
+            name
+            for name in texts
+            if str(given[name].dtype) != "category" and is_free_text(given[name])
+        ]
         disguised = [
             name
             for name in texts
@@ -83,13 +92,19 @@ class Encoder:
         many = [
             name
             for name in texts
-            if name not in commas and table[name].nunique() > max(MOST_CATEGORIES, len(table) // 2)
+            if name not in {*commas, *free}
+            and table[name].nunique() > max(MOST_CATEGORIES, len(table) // 2)
         ]
         if many:
             self.notes.append(
                 f"{_listed(many)} {_verb('differ', many)} in most rows and "
                 f"{'is' if len(many) == 1 else 'are'} used as a feature. If it names the rows, "
-                "pass it with --id; leave free text out with --drop."
+                "pass it with --id; leave it out with --drop."
+            )
+        if free:
+            self.notes.append(
+                f"{_listed(free)} read as free text: word and character n-grams. If it names the "
+                "rows, pass it with --id; leave it out with --drop."
             )
         counters = [
             name
@@ -106,21 +121,26 @@ class Encoder:
                 self.notes.append(f"{_listed(constant)} left out: the same in every row.")
             numbers = [name for name in numbers if name not in {*counters, *constant}]
             texts = [name for name in texts if name not in constant]
+            free = [name for name in free if name not in constant]
         if not numbers and not texts:
             raise InvalidInput(
                 "there is no column to learn from other than the target",
                 remedy="Add features, or check the separator.",
             )
+        categories = [name for name in texts if name not in free]
         self._columns, self._texts = [*numbers, *texts], texts
+        self._plain_columns, self._categories = [*numbers, *categories], categories
+        self._free = {name: FreeText(given[name]) for name in free}
         self.read_as = _read_as(
             [name for name in numbers if name not in dates],
-            {name: table[name].nunique() for name in texts},
+            {name: table[name].nunique() for name in categories},
             [name for name in numbers if name in dates],
+            [each.columns for each in self._free.values()],
             gaps,
         )
-        self._transformer = None
-        if one_hot:
-            self._transformer = _one_hot(len(numbers), len(texts), fills_gaps)
+        self._one_hot, self._transformer = one_hot, None
+        if one_hot and self._plain_columns:
+            self._transformer = _one_hot(len(numbers), len(categories), fills_gaps)
             self._transformer.fit(self._numbered(table))
 
     @property
@@ -132,8 +152,8 @@ class Encoder:
         """The columns in their order, with texts as names, whatever theirs are: scikit-learn takes
         no others.
         """
-        return table[self._columns].set_axis(
-            [f"column {number}" for number in range(len(self._columns))], axis=1
+        return table[self._plain_columns].set_axis(
+            [f"column {number}" for number in range(len(self._plain_columns))], axis=1
         )
 
     def __call__(self, table: pd.DataFrame) -> Any:
@@ -159,14 +179,44 @@ class Encoder:
                 got=f"numbers in one and texts in the other; see {_listed(mixed).lower()}",
                 remedy="Check for texts among numbers.",
             )
+        of_texts = {name: encode(table[name]) for name, encode in self._free.items()}
+        if self._one_hot:
+            return _beside([*self._scaled(plain), *of_texts.values()])
+        others = plain[self._plain_columns]
+        if not self._categories:
+            return _beside([others.to_numpy(dtype=np.float64), *of_texts.values()])
+        return _joined(others.astype(dict.fromkeys(self._categories, "category")), of_texts)
+
+    def _scaled(self, plain: pd.DataFrame) -> list[Any]:
+        """Numbers and categories as one array; none where all columns are free text."""
         if self._transformer is None:
-            categories = plain.astype(dict.fromkeys(self._texts, "category"))
-            return categories if self._texts else plain.to_numpy(dtype=np.float64)
+            return []
         with warnings.catch_warnings():
             warnings.filterwarnings(
                 "ignore", "Found unknown categories"
             )  # they are encoded as the rare ones are
-            return np.asarray(self._transformer.transform(self._numbered(plain)), dtype=np.float64)
+            found = self._transformer.transform(self._numbered(plain))
+        return [np.asarray(found, dtype=np.float64)]
+
+
+def _beside(parts: list[Any]) -> Any:
+    """Arrays side by side; a single one keeps its order in memory, and so a model its last bits."""
+    return parts[0] if len(parts) == 1 else np.hstack(parts)
+
+
+def _joined(table: pd.DataFrame, of_texts: dict[Any, FloatArray]) -> pd.DataFrame:
+    """A table with the columns of each free text after its own."""
+    import pandas as pd
+
+    parts = [
+        pd.DataFrame(
+            numbers,
+            index=table.index,
+            columns=[f"{name}: text {place}" for place in range(numbers.shape[1])],
+        )
+        for name, numbers in of_texts.items()
+    ]
+    return pd.concat([table, *parts], axis=1) if parts else table
 
 
 def _counts_rows(name: Any, numbers: Any) -> bool:
@@ -178,15 +228,22 @@ def _counts_rows(name: Any, numbers: Any) -> bool:
     return in_order or (named and bool((np.diff(np.sort(numbers)) == 1).all()))
 
 
-def _read_as(numbers: list[Any], categories: dict[Any, int], dates: list[Any], gaps: int) -> str:
+def _read_as(
+    numbers: list[Any],
+    categories: dict[Any, int],
+    dates: list[Any],
+    columns_of_texts: list[int],
+    gaps: int,
+) -> str:
     """How many columns of which kind, in one line."""
-    most = max(categories.values(), default=0)
+    most, texts = max(categories.values(), default=0), len(columns_of_texts)
     kinds = [
-        (len(numbers), "numbers"),
-        (len(categories), f"categories (up to {most:,} different ones)"),
-        (len(dates), "dates"),
+        (len(numbers), "of numbers"),
+        (len(categories), f"of categories (up to {most:,} different ones)"),
+        (len(dates), "of dates"),
+        (texts, f"free text{'s' * (texts > 1)} as {sum(columns_of_texts)} numbers"),
     ]
-    parts = ", ".join(f"{count} of {kind}" for count, kind in kinds if count)
+    parts = ", ".join(f"{count} {kind}" for count, kind in kinds if count)
     return f"Columns: {parts}{f'; {gaps} with gaps' if gaps else ''}."
 
 

@@ -26,14 +26,15 @@ ALLOWED = {
     "notions": GROUND,
     "plots": GROUND,
     "ranking": GROUND,
-    "data": GROUND | {"fingerprint"},
+    "frames": GROUND,
+    "data": GROUND | {"fingerprint", "frames"},
     "datasets": GROUND | {"chance"},
     "designs": GROUND | {"chance"},
     "kernels": GROUND | {"chance"},
     "games": GROUND | {"chance", "data", "fingerprint", "kernels", "metrics"},
     "evaluators": GROUND | {"blas"},
     "theory": GROUND | {"notions"},
-    "tables": GROUND | {"blas", "chance"},
+    "tables": GROUND | {"blas", "chance", "files"},
     "ledger": GROUND | {"chance", "designs", "metrics"},
     "diagnostics": GROUND | {"designs", "notions", "ranking"},
     "estimate": GROUND | {"diagnostics", "ledger", "plots"},
@@ -48,14 +49,30 @@ ALLOWED = {
     | {"chance", "designs", "diagnostics", "estimate", "estimators", "evaluators", "ledger"}
     | {"loop", "notions", "population", "progress", "until"},
     "models": GROUND | {"data", "games", "neighbors"},
+    "labels": GROUND
+    | {"blas", "chance", "data", "evaluators", "frames", "games", "ledger", "models", "progress"}
+    | {"tables"},
     "pipeline": GROUND
     | {"applications", "chance", "data", "designs", "diagnostics", "estimate", "evaluators"}
-    | {"files", "games", "ledger", "models", "notions", "progress", "run", "tables", "theory"}
+    | {
+        "files",
+        "games",
+        "labels",
+        "ledger",
+        "models",
+        "notions",
+        "progress",
+        "run",
+        "tables",
+        "theory",
+    }
     | {"until"},
     "report": GROUND
-    | {"applications", "diagnostics", "estimate", "files", "pipeline", "population", "tables"},
+    | {"applications", "diagnostics", "estimate", "files", "labels", "pipeline", "population"}
+    | {"tables"},
     "valuator": GROUND
-    | {"applications", "data", "diagnostics", "estimate", "models", "notions", "pipeline", "run"},
+    | {"applications", "data", "diagnostics", "estimate", "frames", "models", "notions"}
+    | {"pipeline", "run"},
     "experiments": {"files"},  # and public names
     "testing": GROUND | {"chance", "designs", "estimate", "estimators", "games", "notions", "run"},
     "cli": None,

@@ -42,6 +42,7 @@ from databanzhaf.notions import (
 from databanzhaf.run import estimate, value
 
 if TYPE_CHECKING:
+    from databanzhaf.labels import Mislabels, mislabels
     from databanzhaf.valuator import DataBanzhaf
 
 __all__ = [
@@ -63,6 +64,7 @@ __all__ = [
     "LedgerBusy",
     "LedgerFailed",
     "LedgerMismatch",
+    "Mislabels",
     "Semivalue",
     "Shapley",
     "WeightedBanzhaf",
@@ -75,6 +77,7 @@ __all__ = [
     "estimators",
     "evaluators",
     "games",
+    "mislabels",
     "ranking",
     "theory",
     "until",
@@ -83,11 +86,15 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """DataBanzhaf needs scikit-learn, which takes longer to import than all the rest: it comes when
-    it is asked for.
+    """What needs scikit-learn, which takes longer to import than all the rest, comes when it is
+    asked for.
     """
     if name == "DataBanzhaf":
         from databanzhaf.valuator import DataBanzhaf
 
         return DataBanzhaf
+    if name in ("Mislabels", "mislabels"):
+        from databanzhaf import labels
+
+        return getattr(labels, name)
     raise AttributeError(f"module 'databanzhaf' has no attribute {name!r}")

@@ -29,6 +29,7 @@ CURVE_TRAINING: Final = 4
 SPLIT: Final = 5
 FOLDS: Final = 6
 CLUSTERS: Final = 7
+PLANTS: Final = 8
 
 GOLDEN: Final = np.uint64(0x9E3779B97F4A7C15)
 _FIRST: Final = np.uint64(0xBF58476D1CE4E5B9)

@@ -57,11 +57,12 @@ class JuryEffect:
 
 
 def nearest(
-    points: FloatArray, rows: IntArray, labels: Any = None, most: int = MOST
+    points: FloatArray, rows: IntArray, labels: Any = None, most: int = MOST, toward: Any = None
 ) -> list[Neighbors]:
     r"""The nearest rows of some rows, by Euclidean distance; equal distances in the rows' order.
 
-    With labels, those of the row's own label and those of any other; without, all in `same`.
+    With labels, those of the row's own label and those of any other, or of the label that `toward`
+    has for each of `rows`; without, all in `same`.
 
     One matrix product, :math:`d_{ij}^2 = |x_i|^2 + |x_j|^2 - 2 x_i \cdot x_j`, finds the few that
     may be nearest; their distances are then sums of squared differences, so that copies have
@@ -75,13 +76,16 @@ def nearest(
     squares = np.einsum("ij,ij->i", points, points)
     doubt = 1e-9 * float(squares.max(initial=0.0))
     column = None if labels is None else np.unique(np.asarray(labels), return_inverse=True)[1]
+    wanted = None
+    if toward is not None:
+        wanted = np.searchsorted(np.unique(np.asarray(labels)), np.asarray(toward))
     found, step = [], max(1, _BLOCK // len(points))
     for low in range(0, len(rows), step):
         block = rows[low : low + step]
         distances = squares[block][:, None] + squares - 2 * points[block] @ points.T
-        for row, far in zip(block.tolist(), distances, strict=True):
+        for place, (row, far) in enumerate(zip(block.tolist(), distances, strict=True), start=low):
             alike = np.ones(len(points), np.bool_) if column is None else column == column[row]
-            others = ~alike
+            others = ~alike if wanted is None else column == wanted[place]
             alike[row] = False
             found.append(
                 Neighbors(

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from databanzhaf._version import __version__
+from databanzhaf.cli.labels import apply, mislabels
 from databanzhaf.cli.options import (
     AsJson,
     Budget,
@@ -326,7 +327,7 @@ def report(
         Screen().print(f"Written: {path}", soft_wrap=True)
 
 
-for command in (margin, example, doctor, reproduce):
+for command in (mislabels, apply, margin, example, doctor, reproduce):
     app.command()(command)
 
 

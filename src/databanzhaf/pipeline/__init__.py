@@ -1,5 +1,13 @@
 """The main job: settings → prepare → run → one Result."""
 
+from databanzhaf.pipeline.labelling import (
+    LabelJob,
+    LabelResult,
+    LabelSettings,
+    default_folder,
+    prepare_labels,
+    run_labels,
+)
 from databanzhaf.pipeline.outputs import check_not_input, write_table
 from databanzhaf.pipeline.plan import forecast, make_plan
 from databanzhaf.pipeline.preparing import Job, prepare
@@ -11,16 +19,22 @@ from databanzhaf.pipeline.settings import Flag, Settings
 __all__ = [
     "Flag",
     "Job",
+    "LabelJob",
+    "LabelResult",
+    "LabelSettings",
     "Record",
     "Result",
     "Settings",
     "add_curve",
     "check_not_input",
+    "default_folder",
     "forecast",
     "make_plan",
     "prepare",
+    "prepare_labels",
     "reread",
     "run",
+    "run_labels",
     "worst_clusters",
     "write_table",
 ]

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import html
-import json
-import re
 from collections.abc import Iterable
-from importlib.resources import files
 from typing import Any
 
 import numpy as np
@@ -14,6 +10,7 @@ import numpy as np
 from databanzhaf._version import __version__
 from databanzhaf.applications.evidence import JuryEffect
 from databanzhaf.report.content import Content
+from databanzhaf.report.markup import described, embedded, escaped, filled, source
 
 # Points of a chart: more than it has columns of pixels.
 MOST_POINTS = 5_000
@@ -74,43 +71,34 @@ def render(content: Content) -> str:
                 _chart("removal", "Score as rows are removed"),
             )
         )
-    sections.append(_section("repeat", "To repeat it", "", _facts(content.settings)))
-    alerts = "".join(f"<li>{_text(alert)}</li>" for alert in content.alerts)
+    sections.append(_section("repeat", "To repeat it", "", described(content.settings.items())))
+    alerts = "".join(f"<li>{escaped(alert)}</li>" for alert in content.alerts)
     tiles = "".join(
-        f"<div><dt>{_text(name)}</dt><dd>{_text(value)}</dd></div>"
+        f"<div><dt>{escaped(name)}</dt><dd>{escaped(value)}</dd></div>"
         for name, value in content.facts.items()
     )
     links = "".join(
-        f'<li><a href="#{anchor}">{_text(title)}</a></li>' for anchor, title, _ in sections
+        f'<li><a href="#{anchor}">{escaped(title)}</a></li>' for anchor, title, _ in sections
     )
     pieces = {
-        "title": _text(content.title),
-        "subject": _text(content.subject),
-        "version": _text(__version__),
+        "title": escaped(content.title),
+        "subject": escaped(content.subject),
+        "version": escaped(__version__),
         "alerts": alerts,
         "tiles": tiles,
         "links": links,
         "sections": "".join(body for _, _, body in sections),
-        "css": _file("page.css"),
+        "css": source("page.css"),
         "data": _json(content),
-        "script": _file("page.js"),
-        "evidence": _file("evidence.js"),
-        "charts": _file("charts.js"),
+        "script": source("page.js"),
+        "evidence": source("evidence.js"),
+        "charts": source("charts.js"),
     }
-    # In one pass: a text of the user's that looks like a place in the page stays a text.
-    return re.sub(r"\{(\w+)\}", lambda found: pieces[found[1]], _file("page.html"))
-
-
-def _text(text: Any) -> str:
-    return html.escape(str(text))
-
-
-def _file(name: str) -> str:
-    return files("databanzhaf.report").joinpath(name).read_text(encoding="utf-8")
+    return filled("page.html", pieces)
 
 
 def _json(content: Content) -> str:
-    """All numbers and texts of the page; no text can end the script element."""
+    """All numbers and texts of the page."""
     series, curve = content.series, content.curve
     order = np.argsort(content.values, kind="stable")
     n = len(order)
@@ -158,8 +146,7 @@ def _json(content: Content) -> str:
         },
         "evidence": _evidence(content),
     }
-    text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+    return embedded(data)
 
 
 def _evidence(content: Content) -> dict[str, Any] | None:
@@ -241,27 +228,19 @@ def _section(anchor: str, title: str, words: str, body: str) -> tuple[str, str, 
         anchor,
         title,
         f'<section aria-labelledby="{anchor}"><h2 '
-        f'id="{anchor}">{_text(title)}</h2>{text}{body}</section>',
+        f'id="{anchor}">{escaped(title)}</h2>{text}{body}</section>',
     )
 
 
 def _chart(name: str, words: str) -> str:
-    return f'<div class="chart" id="{name}" role="img" aria-label="{_text(words)}"></div>'
-
-
-def _facts(facts: dict[str, str]) -> str:
-    return (
-        '<dl class="facts">'
-        + "".join(f"<dt>{_text(name)}</dt><dd>{_text(value)}</dd>" for name, value in facts.items())
-        + "</dl>"
-    )
+    return f'<div class="chart" id="{name}" role="img" aria-label="{escaped(words)}"></div>'
 
 
 def _look(content: Content) -> str:
     rule = (
         "are below zero beyond chance"
         if content.rule.beyond_chance
-        else f"are chosen by the rule {_text(str(content.rule))}"
+        else f"are chosen by the rule {escaped(str(content.rule))}"
     )
     who = {
         "rows": " Rows count from 0.",
@@ -309,7 +288,7 @@ def _trust(content: Content) -> str:
             "needs Banzhaf values from fair-coin coalitions",
         ),
     }
-    return _facts(rows)
+    return described(rows.items())
 
 
 def _stated(number: float | None, known: str, unknown: str) -> str:

@@ -1,0 +1,215 @@
+"""Rows and labels made ready to be judged."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from databanzhaf import chance
+from databanzhaf.errors import InvalidInput, check_count, short
+from databanzhaf.frames import as_array, as_pandas
+from databanzhaf.labels.copies import copies_of
+from databanzhaf.labels.judges import Judges, make_judges
+from databanzhaf.models import is_classification
+from databanzhaf.protocols import BoolArray, IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """Rows, labels and a committee made ready: `rows` are judged ones first, then checked ones;
+    `doubted` has the places of the first in the table.
+    """
+
+    labels: Any
+    index: Any
+    classes: Any
+    numbers: Any
+    doubted: IntArray
+    judges: Judges
+    units: IntArray
+    conflicts: tuple[IntArray, ...]
+    seed: int
+    n_jobs: int
+
+    @property
+    def n_checked(self) -> int:
+        return len(self.numbers) - len(self.doubted)
+
+
+def prepare(
+    X: Any,
+    y: Any,
+    X_checked: Any = None,
+    y_checked: Any = None,
+    *,
+    checked: Any = None,
+    models: Any = "auto",
+    task: str = "auto",
+    seed: int = 0,
+    n_jobs: int = -1,
+    device: str = "auto",
+) -> Case:
+    """Read and check everything; train nothing."""
+    X, y = as_pandas("X", X), as_pandas("y", y)
+    labels = _column("y", y)
+    seed = chance.check_seed(seed)
+    classifies = _classifies(task, labels)
+    known = _positions(checked, len(labels))
+    doubted = np.flatnonzero(~known)
+    order = np.concatenate([doubted, np.flatnonzero(known)])
+    both, all_labels = _joined(take(X, order), labels[order], X_checked, y_checked)
+    n = len(doubted)
+    _check(all_labels[:n], all_labels, n, classifies)
+    classes = np.unique(labels) if classifies else None
+    if classes is not None and (unknown := np.setdiff1d(all_labels[n:], classes)).size:
+        raise InvalidInput(
+            "checked rows must have classes of the table",
+            got=f"{unknown[:3].tolist()} as well",
+            remedy="Leave these rows out, or spell their labels as the table does.",
+        )
+    numbers = (
+        all_labels.astype(np.float64) if classes is None else np.searchsorted(classes, all_labels)
+    )
+    threads = None if n_jobs == -1 else check_count("n_jobs", n_jobs)
+    judges = make_judges(
+        models, both, all_labels, classifies=classifies, threads=threads, device=device
+    )
+    units, conflicts = copies_of(both, numbers, n)
+    return Case(
+        labels,
+        X.index if hasattr(X, "iloc") else None,
+        classes,
+        numbers,
+        doubted,
+        judges,
+        units,
+        tuple(np.sort(doubted[part]) for part in conflicts),
+        seed,
+        n_jobs,
+    )
+
+
+def take(X: Any, rows: IntArray) -> Any:
+    """Some rows of a table, an array or a list of texts."""
+    if hasattr(X, "iloc"):
+        return X.iloc[rows]
+    return X[rows] if hasattr(X, "tocsr") else np.asarray(X)[rows]
+
+
+def _column(name: str, y: Any) -> Any:
+    labels = as_array(name, y)
+    if labels.ndim == 2 and labels.shape[1] == 1:
+        labels = labels[:, 0]
+    if labels.ndim != 1:
+        raise InvalidInput(
+            f"`{name}` must have one label per row",
+            got=f"shape {labels.shape}",
+            remedy="Pass a column.",
+        )
+    if labels.dtype.kind == "O" and all(isinstance(label, str) for label in labels):
+        labels = labels.astype(str)
+    return labels
+
+
+def _positions(checked: Any, n: int) -> BoolArray:
+    """Which rows are known to be right."""
+    out = np.zeros(n, dtype=np.bool_)
+    if checked is None:
+        return out
+    rows = np.asarray(checked)
+    whole = rows.ndim == 1 and (rows.dtype.kind in "iu" or not rows.size)
+    if not whole or (rows.size and (rows.min() < 0 or rows.max() >= n)):
+        raise InvalidInput(
+            f"`checked` must list positions of rows, from 0 to {n - 1}",
+            got=short(checked),
+            remedy="Try np.flatnonzero(mask).",
+        )
+    out[rows.astype(np.int64)] = True
+    return out
+
+
+def _classifies(task: str, labels: Any) -> bool:
+    if task not in ("auto", "classification", "regression"):
+        raise InvalidInput(
+            '`task` must be "auto", "classification" or "regression"',
+            got=short(task),
+            remedy='Try "auto".',
+        )
+    return is_classification(labels) if task == "auto" else task == "classification"
+
+
+def _joined(X: Any, labels: Any, X_checked: Any, y_checked: Any) -> tuple[Any, Any]:
+    """The rows, then the checked rows."""
+    if (X_checked is None) != (y_checked is None):
+        raise InvalidInput(
+            "`X_checked` and `y_checked` belong together",
+            got="one of them",
+            remedy="Pass both, or none.",
+        )
+    if X_checked is None:
+        return X, labels
+    X_checked = as_pandas("X_checked", X_checked)
+    checked = _column("y_checked", as_pandas("y_checked", y_checked))
+    if (checked.dtype.kind in "US") != (labels.dtype.kind in "US") and "O" not in (
+        checked.dtype.kind,
+        labels.dtype.kind,
+    ):
+        raise InvalidInput(
+            "`y` and `y_checked` must be labels of one kind",
+            got=f"{labels[:3].tolist()} and {checked[:3].tolist()}",
+            remedy="Encode both the same way.",
+        )
+    if hasattr(X, "iloc"):
+        import pandas as pd
+
+        absent = [name for name in X.columns if name not in getattr(X_checked, "columns", ())]
+        if absent:
+            raise InvalidInput(
+                "the checked rows must have the table's columns",
+                got=f"none called {', '.join(f'`{name}`' for name in absent[:5])}",
+                remedy="Add what is missing.",
+            )
+        both: Any = pd.concat([X, X_checked[list(X.columns)]], ignore_index=True)
+    elif hasattr(X, "tocsr"):
+        from scipy.sparse import vstack
+
+        both = vstack([X, X_checked]).tocsr()
+    else:
+        parts = np.asarray(X), np.asarray(X_checked)
+        if parts[0].shape[1:] != parts[1].shape[1:]:
+            raise InvalidInput(
+                "`X` and `X_checked` must have the same columns",
+                got=f"shapes {parts[0].shape} and {parts[1].shape}",
+                remedy="Select the same columns from both.",
+            )
+        both = np.concatenate(parts)
+    return both, np.concatenate([labels, checked])
+
+
+def _check(labels: Any, all_labels: Any, n: int, classifies: bool) -> None:
+    if n < 10:
+        raise InvalidInput(
+            "wrong labels are told from ten rows on",
+            got=f"n_samples = {n}",
+            remedy="Give more rows.",
+        )
+    if classifies and len(np.unique(labels)) < 2:
+        raise InvalidInput(
+            "the labels must have two classes or more",
+            got=f"one class only, {labels[:1].tolist()}",
+            remedy="Add rows of other classes.",
+        )
+    if classifies and len(np.unique(labels)) > n / 2:
+        raise InvalidInput(
+            "rows must share labels for anything to be learned from them",
+            got=f"{len(np.unique(labels))} different labels in {n} rows",
+            remedy='Pass task="regression" if they are numbers to predict.',
+        )
+    if not classifies and np.ptp(all_labels[:n].astype(np.float64)) == 0:
+        raise InvalidInput(
+            "the targets must differ",
+            got=f"{labels[0]} in every row",
+            remedy="Check that this is the target.",
+        )

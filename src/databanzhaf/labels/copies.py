@@ -1,0 +1,41 @@
+"""Rows with the same cells."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from databanzhaf.protocols import IntArray
+
+
+def copies_of(X: Any, numbers: Any, n: int) -> tuple[IntArray, tuple[IntArray, ...]]:
+    """A number for each row, the same for copies, and the copies among the first n rows whose
+    labels differ. Rows after them (checked ones) are nobody's copies.
+    """
+    keys = _digests(X)
+    _, units = np.unique(keys[:n], return_inverse=True)
+    first = int(units.max()) + 1
+    units = np.concatenate([units, first + np.arange(len(keys) - n)]).astype(np.int64)
+    order = np.argsort(units[:n], kind="stable")
+    parts = np.split(order, np.flatnonzero(np.diff(units[:n][order])) + 1)
+    conflicts = tuple(
+        np.sort(part) for part in parts if len(part) > 1 and np.ptp(numbers[part]) > 0
+    )
+    return units, conflicts
+
+
+def _digests(X: Any) -> Any:
+    if hasattr(X, "iloc"):
+        import pandas as pd
+
+        return pd.util.hash_pandas_object(X, index=False).to_numpy()
+    rows = X.toarray() if hasattr(X, "tocsr") else np.asarray(X)
+    if rows.dtype.kind in "UO":
+        import pandas as pd
+
+        frame = pd.DataFrame(rows.reshape(len(rows), -1).astype(str))
+        return pd.util.hash_pandas_object(frame, index=False).to_numpy()
+    flat = np.ascontiguousarray(rows.reshape(len(rows), -1))
+    flat = flat + 0 if flat.dtype.kind == "f" else flat  # -0.0 is 0.0
+    return flat.view([("", f"V{flat.dtype.itemsize * flat.shape[1]}")]).ravel()

@@ -1,0 +1,203 @@
+"""Which labels are wrong?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from databanzhaf.blas import one_blas_thread
+from databanzhaf.errors import check_between, check_count
+from databanzhaf.evaluators import Local, Processes
+from databanzhaf.labels import stages
+from databanzhaf.labels.case import Case, prepare
+from databanzhaf.labels.committee import STAGE, Committee
+from databanzhaf.labels.judged import OfClasses, OfNumbers, Rule, flagged, spread_out
+from databanzhaf.labels.result import Mislabels
+from databanzhaf.ledger import Ledger
+from databanzhaf.progress import Bar
+from databanzhaf.protocols import Evaluator, IntArray
+
+# Answers of a run take no more bytes than this where a smaller budget still serves.
+_BYTES = 2e8
+_MOST_HALVES, _LEAST_HALVES = 300, 100
+# Standard errors by which judges must be better than a guess.
+SKILL = 3.0
+
+
+def mislabels(
+    X: Any,
+    y: Any,
+    X_checked: Any = None,
+    y_checked: Any = None,
+    *,
+    checked: Any = None,
+    models: Any = "auto",
+    budget: int | None = None,
+    fdr: float = 0.2,
+    task: str = "auto",
+    seed: int = 0,
+    n_jobs: int = -1,
+    device: str = "auto",
+    ledger: str | Path | Ledger | None = None,
+    evaluator: Evaluator | None = None,
+    progress: bool | Callable[[int, int], None] = False,
+) -> Mislabels:
+    """Find wrong labels: every row is judged by models that have not seen it.
+
+    A committee of models is trained on random halves of the rows; later halves take doubtful rows
+    less often. What the models say of the rows outside their half becomes the probability that a
+    label is wrong.
+
+    Parameters
+    ----------
+    X : table (rows, columns), array or list of texts
+        What `Dataset` takes.
+    y : array (rows,)
+        The labels in doubt, or numbers.
+    X_checked, y_checked : optional
+        Further rows whose labels a person has checked. Models are trained on them too.
+    checked : positions of rows, optional
+        Rows of X whose labels a person has checked: they count as checked and are not judged.
+    models : "auto", model, or list of models
+        "auto" is a linear model, a network, two forests and boosting. Names, scikit-learn
+        estimators and functions that make a torch module can be listed, with "auto" among them.
+    budget : int, optional
+        Halves at most; each trains one model of each kind. The run stops earlier if the
+        list has settled. By default 300, fewer for large tables.
+    fdr : float
+        The share of the flagged rows that may be right.
+    task : "auto", "classification" or "regression"
+    seed : int
+        Decides every half and every training.
+    n_jobs : int
+        Threads, or processes for scikit-learn's models; -1 is one for each core. No number depends
+        on it.
+    device : "auto", "cpu" or "cuda"
+        Where networks are trained.
+    ledger : path or Ledger, optional
+        Where evaluations are kept. Rerun the same call to resume.
+    progress : bool or function
+        Show a progress bar, or call ``function(done, total)``.
+
+    >>> import numpy as np
+    >>> X = np.arange(60.0)[:, None]
+    >>> y = np.where(X[:, 0] < 30, "low", "high")
+    >>> y[7] = "high"
+    >>> found = mislabels(X, y, budget=50)
+    >>> found.rows(), found.suggested[7]
+    (array([7]), np.str_('low'))
+    """
+    case = prepare(
+        X,
+        y,
+        X_checked,
+        y_checked,
+        checked=checked,
+        models=models,
+        task=task,
+        seed=seed,
+        n_jobs=n_jobs,
+        device=device,
+    )
+    return judge(
+        case, budget=budget, fdr=fdr, ledger=ledger, evaluator=evaluator, progress=progress
+    )
+
+
+def judge(
+    case: Case,
+    *,
+    budget: int | None = None,
+    fdr: float = 0.2,
+    ledger: str | Path | Ledger | None = None,
+    evaluator: Evaluator | None = None,
+    progress: bool | Callable[[int, int], None] = False,
+) -> Mislabels:
+    """Train the committee and judge every row."""
+    check_between("fdr", fdr, 0, 1, "Try 0.2.")
+    n, classes, members = len(case.doubted), case.classes, case.judges.members
+    committee = Committee(members, case.numbers, classes)
+    parts = _parts(case.numbers[:n], classes is not None)
+    rule: Rule = (OfNumbers if classes is None else OfClasses)(case.numbers, n, case.seed)
+    apart = case.judges.in_processes and case.n_jobs != 1
+    with ExitStack() as stack:
+        store = stack.enter_context(Ledger(ledger)) if isinstance(ledger, (str, Path)) else ledger
+        tally = stages.run(
+            committee,
+            stages.Rows(case.units, parts, case.n_checked),
+            seed=case.seed,
+            budget=_halves(committee, budget),
+            wrong=rule.wrong,
+            ledger=store,
+            evaluator=evaluator or (Processes(case.n_jobs) if apart else Local()),
+            watch=_watch(stack, progress),
+        )
+    with one_blas_thread():
+        said = rule.judged(tally)
+        learned = said.skill >= SKILL
+        some = flagged(said.wrong, fdr if learned else 0.0)
+        found = rule.found(float(said.wrong[some].min())) if some.any() else 0.0
+    labels = case.labels
+    own = labels if classes is None else np.searchsorted(classes, labels)
+    said = spread_out(said, case.doubted, own)
+    every = np.arange(len(labels))
+    return Mislabels(
+        labels,
+        said.suggested if classes is None else classes[said.suggested],
+        said.wrong,
+        said.p_suggested,
+        said.agreement,
+        said.margin,
+        np.isin(every, case.doubted[some]),
+        said.share if learned else (math.nan,) * 3,
+        100 * found,
+        fdr,
+        said.low,
+        said.high,
+        classes,
+        tuple(judge.name for judge in members),
+        said.says if classes is None else classes[said.says],
+        said.own,
+        said.other,
+        tally.done * len(members),
+        case.n_checked,
+        case.conflicts,
+        learned,
+        case.judges.notes,
+        case.judges.read_as,
+        case.index,
+        ~np.isin(every, case.doubted),
+    )
+
+
+def _parts(numbers: Any, classifies: bool) -> IntArray:
+    """Classes, or tenths of the targets."""
+    if classifies:
+        return np.asarray(numbers, dtype=np.int64)
+    edges = np.quantile(numbers, np.linspace(0, 1, 11)[1:-1])
+    return np.asarray(np.searchsorted(edges, numbers), dtype=np.int64)
+
+
+def _halves(committee: Committee, budget: int | None) -> int:
+    """As asked; else 300, fewer where their answers would fill a disk."""
+    if budget is not None:
+        return check_count("budget", budget)
+    shape = committee.shape
+    size = 4 if shape.classes is None else 1 if shape.classes == 2 else shape.classes
+    fitting = _BYTES / (shape.judges * shape.rows / 2 * size)
+    return int(np.clip(fitting // STAGE * STAGE, _LEAST_HALVES, _MOST_HALVES))
+
+
+def _watch(stack: ExitStack, progress: Any) -> Callable[[int, int], None]:
+    if progress is False:
+        return lambda done, total: None
+    if progress is not True:
+        return progress  # type: ignore[no-any-return]
+    bar = Bar()
+    stack.callback(bar.close)
+    return lambda done, total: bar(done, total, ())

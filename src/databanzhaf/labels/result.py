@@ -1,0 +1,163 @@
+"""What a committee says of every label."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from databanzhaf.errors import InvalidInput
+from databanzhaf.frames import as_array, as_pandas
+from databanzhaf.protocols import BoolArray, FloatArray, IntArray
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, eq=False)
+class Mislabels:
+    """What a committee says of every label.
+
+    Attributes
+    ----------
+    labels : array (n,)
+        As they came.
+    suggested : array (n,)
+        The most likely other label; for a regression the expected number.
+    p_wrong : float64 array (n,)
+        How likely each label is wrong.
+    p_suggested : float64 array (n,)
+        How likely the suggested label is the true one.
+    agreement : float64 array (n,)
+        The share of the judges that find the suggested label likelier than the row's own; for a
+        regression of those for which the target is outside nine of ten.
+    margin : float64 array (n,)
+        Probability of the row's own label minus that of the suggested one, averaged over
+        judges; for a regression 1 minus the distance from the expected number, in half-widths of
+        its interval. Below zero the judges disagree with the label.
+    flag : bool array (n,)
+        The longest list of which a share of `fdr` at most is expected to be right.
+    share : tuple of three floats
+        The estimated share of wrong labels, and its 95% interval; NaN if it cannot be known.
+    learned : bool
+        Whether the judges are better than a guess. If not, nothing is flagged.
+    found_of_100 : float
+        Of 100 planted errors the flagged list would have found this many.
+    low, high : float64 array (n,) or None
+        Nine of ten right targets lie between them; for a regression.
+    classes : array or None
+        None for a regression.
+    judges : tuple of str
+        The models of the committee; `says`, `own` and `other` have a line for each: what it
+        expects, and its probabilities of the row's own label and of the suggested one.
+    n_trainings : int
+    conflicts : tuple of arrays
+        Rows with the same cells and different labels.
+    known : bool array (n,)
+        Rows whose labels were checked before; they are not judged.
+    notes : tuple of str
+    """
+
+    labels: Any
+    suggested: Any
+    p_wrong: FloatArray
+    p_suggested: FloatArray
+    agreement: FloatArray
+    margin: FloatArray
+    flag: BoolArray
+    share: tuple[float, float, float]
+    found_of_100: float
+    fdr: float
+    low: FloatArray | None
+    high: FloatArray | None
+    classes: Any
+    judges: tuple[str, ...]
+    says: Any
+    own: FloatArray
+    other: FloatArray
+    n_trainings: int
+    n_checked: int
+    conflicts: tuple[IntArray, ...]
+    learned: bool = True
+    notes: tuple[str, ...] = ()
+    read_as: str = ""
+    index: Any = field(default=None, repr=False)
+    known: Any = field(default=None, repr=False)
+
+    @property
+    def order(self) -> IntArray:
+        """The rows, most doubtful first."""
+        return np.lexsort((self.margin, -self.p_wrong)).astype(np.int64)
+
+    @property
+    def rank(self) -> IntArray:
+        """1 for the most doubtful row."""
+        out = np.empty(len(self.p_wrong), dtype=np.int64)
+        out[self.order] = np.arange(1, len(out) + 1)
+        return out
+
+    def rows(self) -> IntArray:
+        """The positions of the flagged rows, most doubtful first."""
+        order = self.order
+        return order[self.flag[order]]
+
+    def expected_wrong(self, count: int) -> float:
+        """How many of the most doubtful `count` rows are expected to be wrong."""
+        return float(self.p_wrong[self.order[:count]].sum())
+
+    def table(self) -> pd.DataFrame:
+        """One line for each row of the table, in its order: the columns of mislabels.csv."""
+        import pandas as pd
+
+        n = len(self.p_wrong)
+        ids = [""] * n if self.index is None or _plain(self.index) else list(self.index)
+        columns: dict[str, Any] = {"row": np.arange(n), "id": ids, "label": self.labels}
+        if self.classes is None:
+            columns |= {"expected": self.suggested, "low": self.low, "high": self.high}
+        else:
+            columns["suggested"] = self.suggested
+        columns["p_wrong"] = self.p_wrong
+        if self.classes is not None:
+            columns["p_suggested"] = self.p_suggested
+        columns |= {"agreement": self.agreement, "margin": self.margin, "rank": self.rank}
+        columns["flag"] = np.where(self.flag, "wrong?", np.where(self.known, "checked", ""))
+        return pd.DataFrame(columns)
+
+    def apply(self, y: Any, rows: Any = None) -> Any:
+        """A copy of `y` with the suggested labels in the flagged rows, or in those named."""
+        labels = np.array(as_array("y", as_pandas("y", y)))
+        if len(labels) != len(self.labels) or not (labels == self.labels).all():
+            raise InvalidInput(
+                "`y` must be the labels that were judged",
+                got=f"{len(labels)} labels, not the same",
+                remedy="Pass the same `y` to mislabels() and to apply().",
+            )
+        which = self.rows() if rows is None else np.asarray(rows)
+        if labels.dtype.kind in "iu" and self.classes is None:
+            labels = labels.astype(np.float64)
+        labels[which] = self.suggested[which]
+        return labels
+
+    def __repr__(self) -> str:
+        share, low, high = self.share
+        known = (
+            f"about {share:.1%} wrong [{low:.1%}, {high:.1%}]"
+            if self.learned
+            else "judges no better than a guess"
+        )
+        return (
+            f"Mislabels({int(self.flag.sum()):,} of {len(self.flag):,} labels flagged, {known}, "
+            f"{self.n_trainings:,} trainings)"
+        )
+
+    def _repr_html_(self) -> str:
+        shown = self.table().iloc[self.order[:10]]
+        return f"<p>{self!r}</p>".replace("Mislabels(", "").replace(")</p>", "</p>") + str(
+            shown.to_html(index=False, escape=True, border=0)
+        )
+
+
+def _plain(index: Any) -> bool:
+    """Whether an index only numbers the rows."""
+    return hasattr(index, "start") and hasattr(index, "step")

@@ -1,0 +1,165 @@
+"""Which rows a model is trained on: halves, and later ones that doubtful rows join less often.
+
+Evaluations come in stages of fifty. In the first two every row joins by a fair coin. Before each
+further stage the rows are judged by all evaluations so far, and a row that is wrong with
+probability p joins with probability (1 - p) / 2: models trained on fewer wrong labels judge better.
+So a coalition is a function of (seed, index) and of the evaluations before its stage; a larger
+budget adds stages and changes none.
+
+Rows with the same cells join together: a copy with the same wrong label must not speak for it.
+Checked rows join 85 of 100 models. That finds as many wrong labels as if they joined all, and the
+models that they do not join are judged by them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from databanzhaf import chance
+from databanzhaf.labels.committee import STAGE, Committee
+from databanzhaf.labels.tally import Tally
+from databanzhaf.ledger import Ledger
+from databanzhaf.protocols import BoolArray, Evaluator, FloatArray, IntArray
+
+PLAIN_STAGES = 2
+CHECKED_JOIN = 0.85
+# Of a class the mean odds stay above this, so that no class is left out as a whole.
+_LEAST_ODDS = 0.35
+# The list has settled when less than this part of it changes from one stage to the next.
+SETTLED = 0.05
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """What decides who joins: the unit of each row (copies share one), its class for the least
+    odds, and which rows are checked (they come last).
+    """
+
+    units: IntArray
+    parts: IntArray
+    n_checked: int
+
+    @property
+    def n(self) -> int:
+        return len(self.units) - self.n_checked
+
+    def odds(self, wrong: FloatArray | None) -> FloatArray:
+        """The probability that each row joins, given how likely each label is wrong."""
+        odds = np.full(len(self.units), 0.5)
+        if wrong is not None:
+            odds[: self.n] = 0.5 * (1 - wrong)
+            for part in np.unique(self.parts[: self.n]):
+                mine = np.flatnonzero(self.parts[: self.n] == part)
+                mean = odds[mine].mean()
+                if mean < _LEAST_ODDS:
+                    share = (0.5 - _LEAST_ODDS) / (0.5 - mean)
+                    odds[mine] = 0.5 - share * (0.5 - odds[mine])
+        odds[self.n :] = CHECKED_JOIN
+        return odds
+
+    def coalitions(self, seed: int, indices: IntArray, odds: FloatArray) -> BoolArray:
+        draws = chance.uniform(chance.keys(seed, chance.DESIGN, indices), int(self.units.max()) + 1)
+        return np.asarray(draws[:, self.units] < odds)
+
+
+Judging = Callable[[Tally], FloatArray]
+Watching = Callable[[int, int], None]
+
+
+def run(
+    committee: Committee,
+    rows: Rows,
+    *,
+    seed: int,
+    budget: int,
+    wrong: Judging,
+    ledger: Ledger | None,
+    evaluator: Evaluator,
+    watch: Watching,
+) -> Tally:
+    """Evaluate stage after stage until the list settles or the budget is spent. `wrong` says how
+    likely each label is wrong, from a tally.
+    """
+    tally = Tally(committee.shape)
+    kept = _bound(committee, rows, seed, ledger)
+    judged: FloatArray | None = None
+    with evaluator.session(committee, True) as session:
+        for start in range(0, budget, STAGE):
+            if start >= PLAIN_STAGES * STAGE:
+                before, judged = judged, wrong(tally)
+                if before is not None and _settled(before, judged):
+                    break
+            indices = np.arange(start, min(start + STAGE, budget))
+            odds = rows.odds(judged)
+            outcomes = dict(kept.pop(start // STAGE, {}))
+            missing = np.array(
+                [index for index in indices if index not in outcomes], dtype=np.int64
+            )
+            for part, starts in _batches(missing, committee.call_size, evaluator.workers):
+                watch(start + len(outcomes), budget)
+                none = np.zeros(len(part), dtype=np.int64)
+                inside = rows.coalitions(seed, part, odds)
+                batch = session(inside, chance.keys(seed, chance.TRAINING, part), starts)
+                packed = [each or b"" for each in batch.outcomes or []]
+                done = np.flatnonzero(~np.isnan(batch.utilities))
+                if ledger is not None and len(done):
+                    ledger.append(
+                        part[done],
+                        none[done],
+                        batch.utilities[done],
+                        batch.seconds[done],
+                        [packed[place] for place in done],
+                    )
+                batch.check(part, none, inside)
+                outcomes.update(zip(part.tolist(), packed, strict=True))
+            tally.add([outcomes[index] for index in indices.tolist()])
+    watch(budget, budget)
+    return tally
+
+
+def _batches(missing: IntArray, size: int, workers: int) -> list[tuple[IntArray, IntArray]]:
+    """Missing indices, a call for each worker at a time, and where calls begin: at multiples of the
+    call size.
+    """
+    if not len(missing):
+        return []
+    cuts = np.flatnonzero(np.diff(missing // size)) + 1
+    calls = np.split(missing, cuts)
+    together = [calls[low : low + workers] for low in range(0, len(calls), workers)]
+    return [
+        (np.concatenate(batch), np.cumsum([0, *(len(call) for call in batch[:-1])]))
+        for batch in together
+    ]
+
+
+def _settled(before: FloatArray, now: FloatArray) -> bool:
+    """Whether two stages name the same rows: as many of the most doubtful as are expected to be
+    wrong, ten at least.
+    """
+    count = min(len(now), max(10, round(float(now.sum()))))
+    tops = [set(np.argsort(-each, kind="stable")[:count].tolist()) for each in (before, now)]
+    return len(tops[0] & tops[1]) > (1 - SETTLED) * count
+
+
+def _bound(
+    committee: Committee, rows: Rows, seed: int, ledger: Ledger | None
+) -> dict[int, dict[int, bytes]]:
+    """Bind the ledger, and give what it holds by stage."""
+    if ledger is None:
+        return {}
+    design: dict[str, Any] = {
+        "design": "Committee",
+        "rows": rows.n,
+        "checked": rows.n_checked,
+        "stage": STAGE,
+    }
+    ledger.bind(committee.fingerprint(), design, seed=seed, stochastic=True, keep="outcomes")
+    kept: dict[int, dict[int, bytes]] = {}
+    for indices, _, outcomes in ledger.outcomes():
+        for index, outcome in zip(indices.tolist(), outcomes, strict=True):
+            kept.setdefault(index // STAGE, {})[index] = outcome
+    return kept

@@ -19,10 +19,8 @@ def copies_of(X: Any, numbers: Any, n: int) -> tuple[IntArray, tuple[IntArray, .
     units = np.concatenate([units, first + np.arange(len(keys) - n)]).astype(np.int64)
     order = np.argsort(units[:n], kind="stable")
     parts = np.split(order, np.flatnonzero(np.diff(units[:n][order])) + 1)
-    conflicts = tuple(
-        np.sort(part) for part in parts if len(part) > 1 and np.ptp(numbers[part]) > 0
-    )
-    return units, conflicts
+    differing = (part for part in parts if len(part) > 1 and np.ptp(numbers[part]) > 0)
+    return units, tuple(sorted(map(np.sort, differing), key=lambda part: int(part[0])))
 
 
 def _digests(X: Any) -> Any:

@@ -1,0 +1,357 @@
+"""mislabels(): what it finds, what it promises, and that nothing about a machine changes it."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+import databanzhaf as db
+from databanzhaf.labels import judging, prepare, stages
+from databanzhaf.labels.judged import flagged
+from databanzhaf.labels.tally import Shape, Tally, pack
+
+
+def blobs(n=240, classes=2, flips=0.1, seed=0, apart=3.0):
+    rng = np.random.default_rng(seed)
+    true = np.arange(n) % classes
+    centers = np.random.default_rng(99).normal(size=(classes, 4)) * apart
+    X = centers[true] + rng.normal(size=(n, 4))
+    y = true.copy()
+    wrong = np.zeros(n, dtype=bool)
+    wrong[rng.choice(n, round(flips * n), replace=False)] = True
+    y[wrong] = (true[wrong] + rng.integers(1, classes, wrong.sum())) % classes
+    return X, y, wrong, true
+
+
+@pytest.fixture(scope="module")
+def found():
+    X, y, wrong, true = blobs()
+    return db.mislabels(X, y, budget=150), X, y, wrong, true
+
+
+def test_wrong_labels_are_found_and_the_right_ones_suggested(found):
+    result, _, y, wrong, true = found
+    assert set(np.flatnonzero(wrong)) >= set(result.rows()[:15])
+    assert wrong[result.flag].mean() >= 0.75
+    assert (result.suggested[wrong] == true[wrong]).all()
+    low, high = result.share[1:]
+    assert low - 0.02 <= 0.1 <= high + 0.02
+    assert result.found_of_100 > 80
+    assert abs(result.expected_wrong(24) - wrong[result.order[:24]].sum()) < 4
+    table = result.table()
+    assert list(table.columns) == [
+        "row", "id", "label", "suggested", "p_wrong", "p_suggested", "agreement", "margin",
+        "rank", "flag",
+    ]  # fmt: skip
+    assert (table["row"] == np.arange(240)).all()
+    assert sorted(table["rank"]) == list(range(1, 241))
+    assert (np.diff(result.p_wrong[result.order]) <= 0).all()
+    fixed = result.apply(y)
+    assert (fixed != true).sum() < (y != true).sum()
+    assert (y == found[2]).all()
+
+
+def test_columns_agree_with_each_other(found):
+    result, _, y, *_ = found
+    assert (result.suggested != y).all()
+    np.testing.assert_allclose(result.margin, (result.own - result.other).mean(axis=0), atol=1e-12)
+    np.testing.assert_allclose(result.agreement, (result.other > result.own).mean(axis=0))
+    assert (result.p_suggested <= result.p_wrong + 1e-9).all()
+    assert result.n_trainings == 150 * 5
+
+
+@pytest.mark.parametrize("how", [{"n_jobs": 1}, {"n_jobs": 2}])
+def test_the_number_of_threads_changes_no_bit(found, how):
+    result, X, y, *_ = found
+    again = db.mislabels(X, y, budget=150, **how)
+    assert np.array_equal(result.p_wrong, again.p_wrong)
+    assert np.array_equal(result.own, again.own)
+
+
+def test_a_run_that_is_stopped_and_resumed_is_the_same(found, tmp_path):
+    result, X, y, *_ = found
+    path, seen = tmp_path / "run.db", []
+
+    def stop(done, total):
+        seen.append(done)
+        if done >= 100 and len(seen) < 40:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        db.mislabels(X, y, budget=150, ledger=path, progress=stop)
+    with db.Ledger(path) as ledger:
+        assert 50 <= ledger.count() < 150
+    resumed = db.mislabels(X, y, budget=150, ledger=path)
+    assert np.array_equal(result.p_wrong, resumed.p_wrong)
+    with db.Ledger(path) as ledger:
+        assert ledger.count() == 150
+    # A smaller budget reads a part; a larger one continues.
+    fewer = db.mislabels(X, y, budget=60, ledger=path)
+    assert fewer.n_trainings == 300
+    assert np.array_equal(fewer.p_wrong, db.mislabels(X, y, budget=60).p_wrong)
+    with pytest.raises(db.LedgerMismatch):
+        db.mislabels(X, y, budget=60, seed=1, ledger=path)
+    other = y.copy()
+    other[0] = 1 - other[0]
+    with pytest.raises(db.LedgerMismatch):
+        db.mislabels(X, other, budget=60, ledger=path)
+
+
+def test_no_row_is_judged_by_a_model_that_has_seen_it(found, tmp_path):
+    """The label of a row has no part in what is said of the row."""
+    _, X, y, *_ = found
+    first = prepare(X, y)
+    other = y.copy()
+    other[5] = 1 - other[5]
+    second = prepare(X, other)
+    rows = stages.Rows(first.units, y, 0)
+    inside = rows.coalitions(0, np.arange(10), rows.odds(None))
+    keys = db.chance.keys(0, db.chance.TRAINING, np.arange(10))
+    for a, b in zip(first.judges.members, second.judges.members, strict=True):
+        said, again = a.answers(inside, keys), b.answers(inside, keys)
+        without = ~inside[:, 5]
+        assert without.any()
+        assert np.array_equal(said[without, 5], again[without, 5])
+        assert not np.array_equal(said[inside[:, 5]], again[inside[:, 5]])
+
+
+def test_a_table_without_wrong_labels_flags_hardly_any():
+    flags = [
+        db.mislabels(*blobs(flips=0.0, seed=seed)[:2], budget=100).flag.sum() for seed in (1, 2)
+    ]
+    assert sum(flags) <= 4
+
+
+def test_pure_noise_flags_nothing_and_says_so():
+    rng = np.random.default_rng(0)
+    result = db.mislabels(rng.normal(size=(200, 5)), rng.integers(0, 2, 200), budget=100)
+    assert not result.learned
+    assert not result.flag.any()
+    assert np.isnan(result.share).all()
+    assert "no better than a guess" in repr(result)
+
+
+@pytest.mark.parametrize(("flips", "n_checked"), [(0.1, 0), (0.3, 0), (0.4, 200)])
+def test_flags_keep_their_promise(flips, n_checked):
+    """Of the flagged labels at most a fifth is right, within four standard errors. That four labels
+    in ten are wrong is known from checked rows only.
+    """
+    flags = right = 0
+    for seed in range(3):
+        X, y, wrong, _ = blobs(400, flips=flips, seed=seed)
+        more, _, _, known = blobs(n_checked or 10, flips=0.0, seed=9 + seed)
+        checked = (more, known) if n_checked else ()
+        result = db.mislabels(X, y, *checked, budget=100, fdr=0.2)
+        flags += result.flag.sum()
+        right += (~wrong)[result.flag].sum()
+        if n_checked:
+            assert result.share[1] - 0.02 <= flips <= result.share[2] + 0.02
+    assert flags > (50 if flips != 0.3 else 0)
+    assert right / flags <= 0.2 + 4 * np.sqrt(0.2 * 0.8 / flags)
+
+
+def test_many_classes_and_a_rare_one():
+    X, y, wrong, true = blobs(600, classes=12, apart=4.0)
+    names = np.array([f"class {label}" for label in y])
+    rare = np.flatnonzero(true == 11)[3:]
+    keep = np.setdiff1d(np.arange(600), rare)
+    result = db.mislabels(X[keep], names[keep], budget=100)
+    order = result.order[: wrong[keep].sum()]
+    assert wrong[keep][order].mean() > 0.75
+    right = (true[keep] == 11) & (names[keep] == "class 11")
+    assert result.flag[right].sum() <= 1  # three rows of a class are not simply wrong
+
+
+def test_copies_with_different_labels_are_named_and_stand_together():
+    X, y, *_ = blobs(60)
+    X = np.concatenate([X, X[:2], X[10:11]])
+    y = np.concatenate([y, 1 - y[:2], y[10:11]])
+    result = db.mislabels(X, y, budget=50)
+    assert [part.tolist() for part in result.conflicts] == [[0, 60], [1, 61]]
+    case = prepare(X, y)
+    assert case.units[0] == case.units[60] != case.units[1]
+    rows = stages.Rows(case.units, y, 0)
+    inside = rows.coalitions(0, np.arange(200), rows.odds(None))
+    assert np.array_equal(inside[:, 10], inside[:, 62])
+
+
+def test_checked_rows_help_and_are_not_judged(found):
+    _, X, y, _, true = found
+    more, _, _, labels = blobs(100, seed=7, flips=0.0)
+    with_more = db.mislabels(X, y, more, labels, budget=100)
+    assert len(with_more.p_wrong) == 240
+    assert with_more.n_checked == 100
+    known = np.arange(0, 240, 3)
+    fixed = np.where(np.isin(np.arange(240), known), true, y)
+    inside = db.mislabels(X, fixed, budget=100, checked=known)
+    assert inside.known.sum() == 80
+    assert not inside.flag[known].any()
+    assert (inside.p_wrong[known] == 0).all()
+    assert (inside.table()["flag"][known] == "checked").all()
+    rest = np.setdiff1d(np.arange(240), known)
+    apart = db.mislabels(X[rest], y[rest], X[known], true[known], budget=100)
+    assert np.array_equal(inside.p_wrong[rest], apart.p_wrong)
+
+
+def test_doubtful_rows_join_less_often_and_no_class_is_left_out():
+    rows = stages.Rows(np.arange(7), np.array([0, 0, 0, 0, 0, 1, 1]), 1)
+    wrong = np.array([0.0, 1.0, 0.5, 0.0, 0.0, 1.0])
+    odds = rows.odds(wrong)
+    np.testing.assert_allclose(odds, [0.5, 0.0, 0.25, 0.5, 0.5, 0.35, stages.CHECKED_JOIN])
+    drawn = rows.coalitions(3, np.arange(4000), odds).mean(axis=0)
+    np.testing.assert_allclose(drawn, odds, atol=4 * 0.5 / np.sqrt(4000))
+    assert (rows.odds(None)[:6] == 0.5).all()
+
+
+def test_models_of_ones_own_join():
+    X, y, wrong, _ = blobs(80)
+    models = [LogisticRegression(), "knn", "forest", LogisticRegression(C=0.1)]
+    result = db.mislabels(X, y, models=models, budget=50, n_jobs=1)
+    assert result.judges == ("LogisticRegression 1", "knn", "forest", "LogisticRegression 2")
+    assert wrong[result.order[:8]].mean() > 0.7
+    again = db.mislabels(X, y, models=models, budget=50, n_jobs=2)
+    assert np.array_equal(result.p_wrong, again.p_wrong)
+    torch = pytest.importorskip("torch")
+
+    def module():
+        return torch.nn.Linear(4, 2)
+
+    one = db.mislabels(X, y, models=module, budget=50)
+    assert one.judges == ("module",)
+
+
+def test_mixed_columns_texts_and_other_tables():
+    X, y, wrong, _ = blobs(200, seed=4)
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    frame["colour"] = np.where(rng.random(200) < 0.5, "red", "blue")
+    frame.loc[::7, "a"] = np.nan
+    frame.index = [f"r{row}" for row in range(200)]
+    result = db.mislabels(frame, pd.Series(y, index=frame.index), budget=50)
+    assert result.table()["id"][3] == "r3"
+    assert wrong[result.order[:20]].mean() > 0.6
+    words = {0: ["sun", "sea", "sand"], 1: ["snow", "ice", "frost"]}
+    true = np.arange(120) % 2
+    texts = [
+        " ".join(rng.choice(words[label], 4)) + f" day {row}" for row, label in enumerate(true)
+    ]
+    labels = true.copy()
+    labels[:6] = 1 - labels[:6]
+    assert set(db.mislabels(texts, labels, budget=50).order[:6]) == set(range(6))
+
+
+def test_a_regression_names_swapped_targets():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(400, 4))
+    true = 3 * X[:, 0] + X[:, 1] ** 2 + 0.5 * rng.normal(size=400)
+    y, wrong = true.copy(), np.zeros(400, dtype=bool)
+    wrong[rng.choice(400, 40, replace=False)] = True
+    y[wrong] = rng.permutation(true[wrong])
+    far = wrong & (np.abs(y - true) > 3)
+    result = db.mislabels(X, y, budget=100)
+    assert result.classes is None
+    assert result.flag[far].mean() > 0.6
+    assert wrong[result.flag].mean() > 0.75
+    assert ((result.low <= result.suggested) & (result.suggested <= result.high)).all()
+    inside = (result.low <= y) & (y <= result.high)
+    assert 0.85 < inside[~wrong].mean() < 0.97
+    assert list(result.table().columns) == [
+        "row", "id", "label", "expected", "low", "high", "p_wrong", "agreement", "margin",
+        "rank", "flag",
+    ]  # fmt: skip
+    flat = db.mislabels(X, true, budget=100)
+    assert flat.flag.mean() < 0.02
+
+
+def test_targets_whose_errors_grow_are_judged_by_their_own_spread():
+    rng = np.random.default_rng(2)
+    X = rng.uniform(1, 10, size=(500, 3))
+    y = X[:, 0] ** 2 * np.exp(0.3 * rng.normal(size=500))
+    y[:20] = rng.permutation(y)[:20]
+    spread = judging.OfNumbers(y, 500, 0)
+    committee = judging.Committee(prepare(X, y).judges.members, y, None)
+    tally = stages.run(
+        committee,
+        stages.Rows(np.arange(500), np.zeros(500, dtype=int), 0),
+        seed=0,
+        budget=50,
+        wrong=spread.wrong,
+        ledger=None,
+        evaluator=db.evaluators.Local(),
+        watch=lambda done, total: None,
+    )
+    assert spread.judged(tally).spread != "the same for all rows"
+
+
+def test_packed_answers_come_back():
+    rng = np.random.default_rng(0)
+    for classes in (2, 3, None):
+        shape = Shape(2, 7, classes)
+        said = rng.random((2, 7, shape.outputs)).astype(np.float32)
+        if classes == 2:
+            said[..., 0] = 1 - said[..., 1]
+        outside = np.array([1, 0, 1, 1, 0, 0, 1], dtype=bool)
+        packed = pack(said, outside, None if classes else 1.0)
+        which, back = shape.unpack(packed)
+        assert np.array_equal(which, outside)
+        steps = 255 if classes else 1
+        np.testing.assert_allclose(back / steps, said[:, outside], atol=0.5 / 255 + 1e-6)
+        tally = Tally(shape)
+        tally.add([packed, packed])
+        assert tally.count.tolist() == [2, 0, 2, 2, 0, 0, 2]
+        np.testing.assert_allclose(tally.means()[:, outside], back / steps)
+    size = -(-7 // 8) + 2 * 4
+    assert len(pack(np.full((2, 7, 2), 0.5, np.float32), outside, None)) == size
+
+
+def test_the_longest_list_with_so_many_right_labels():
+    wrong = np.array([0.9, 0.2, 0.8, 0.5])
+    assert flagged(wrong, 0.15).tolist() == [True, False, True, False]
+    assert flagged(wrong, 0.3).tolist() == [True, False, True, True]
+    assert flagged(wrong, 0.05).tolist() == [False] * 4
+
+
+@pytest.mark.parametrize(
+    ("change", "match"),
+    [
+        ({"y": np.zeros(60)}, "two classes"),
+        ({"y": np.arange(60).astype(str)}, "must share labels"),
+        ({"X": np.zeros((5, 2)), "y": [0, 1, 0, 1, 0]}, "ten rows"),
+        ({"X_checked": np.zeros((2, 4))}, "belong together"),
+        ({"X_checked": np.zeros((2, 4)), "y_checked": [0, 7]}, "classes of the table"),
+        ({"X_checked": np.zeros((2, 3)), "y_checked": [0, 1]}, "same columns"),
+        ({"X_checked": np.zeros((2, 4)), "y_checked": ["a", "b"]}, "one kind"),
+        ({"models": []}, "`models` must be"),
+        ({"models": "forst"}, "Did you mean forest"),
+        ({"models": ["linear"]}, "linear"),
+        ({"fdr": 2}, "fdr"),
+        ({"task": "guess"}, "`task` must be"),
+        ({"budget": 0}, "budget"),
+        ({"seed": -1}, "seed"),
+        ({"checked": [99]}, "`checked` must list"),
+        ({"task": "regression", "y": np.full(60, 2.5)}, "must differ"),
+    ],
+)
+def test_bad_input_gets_one_sentence(change, match):
+    X, y, *_ = blobs(60)
+    given = {"X": X, "y": y, "budget": 10, **change}
+    with pytest.raises(db.InvalidInput, match=match):
+        db.mislabels(given.pop("X"), given.pop("y"), **given)
+
+
+def test_apply_wants_the_labels_that_were_judged(found):
+    result, _, y, *_ = found
+    with pytest.raises(db.InvalidInput, match="were judged"):
+        result.apply(y[:-1])
+    chosen = result.apply(y, rows=[3])
+    assert (chosen != y).sum() == 1
+    assert "<table" in result._repr_html_()
+
+
+def test_no_warning_escapes(found):
+    _, X, y, *_ = found
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        db.mislabels(X[:60], y[:60], budget=10)

@@ -168,7 +168,7 @@ def _doubts(result: Result) -> list[str]:
     if not learns_nothing(result.record.scores):  # then no budget settles the ranking
         doubts += unsteady(result.trust, result.job.who)
         if (result.trust.stability or 1.0) < LOW_STABILITY and result.job.shown is None:
-            doubts += in_clusters(result.job.dataset)
+            doubts += in_clusters(result.job.dataset, result.job.settings)
     return [*doubts, *result.job.continued(result.evaluations)]
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from databanzhaf.data import Dataset
+from databanzhaf.pipeline.settings import Settings
 from databanzhaf.protocols import IntArray
 
 if TYPE_CHECKING:
@@ -152,14 +154,23 @@ def copies(dataset: Dataset) -> list[str]:
     ]
 
 
-def in_clusters(dataset: Dataset) -> list[str]:
+def in_clusters(dataset: Dataset, settings: Settings) -> list[str]:
     """What to do if there are more rows than can be ranked."""
     if not ROWS_FOR_CLUSTERS <= dataset.n_players == dataset.n_rows:
         return []
     return [
         "Add --clusters 200 and another --out to value clusters of similar rows, and then the rows "
-        "of the worst ones."
+        f"of the worst ones. For wrong labels, run {_mislabels(settings)}"
     ]
+
+
+def _mislabels(settings: Settings) -> str:
+    """The command that finds wrong labels in the same table."""
+    words = ["databanzhaf", "mislabels", settings.data, "--target", settings.target]
+    words += [] if settings.id is None else ["--id", settings.id]
+    for name in (*settings.drop, *([settings.groups] if settings.groups else ())):
+        words += ["--drop", name]
+    return shlex.join(words)
 
 
 def unvalued(name: str | None, groups: Any, rows: IntArray) -> list[str]:

@@ -194,7 +194,11 @@ def forecast(job: Job, checkpoint: Checkpoint, total: int, seconds: float) -> li
     if wanted is not None:
         cost = in_words(seconds * wanted / done)
         lines.append(f"--budget {wanted // job.repeats} would reach {LOW_STABILITY:g} in {cost}.")
-    return [" ".join([*lines, *([] if job.shown is not None else in_clusters(job.dataset))])]
+    return [
+        " ".join(
+            [*lines, *([] if job.shown is not None else in_clusters(job.dataset, job.settings))]
+        )
+    ]
 
 
 def in_words(seconds: float) -> str:

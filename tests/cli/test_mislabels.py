@@ -83,6 +83,14 @@ def test_the_list_the_files_and_what_is_said(train):
     assert pd.read_csv(FOLDER / "mislabels.csv", keep_default_na=False).equals(table)
 
 
+@pytest.mark.parametrize("command", ["report", "estimate"])
+def test_a_folder_of_labels_has_no_values(train, command):
+    assert invoke("mislabels", train, "--target", "y", "--budget", "5").exit_code == 0
+    done = invoke(command, FOLDER / "run.db")
+    assert done.exit_code == 2
+    assert "which `databanzhaf mislabels` wrote" in " ".join(done.output.split())
+
+
 def test_json_and_checked_rows(train):
     more = rows(40, seed=5)
     more.to_csv("checked.csv", index=False)

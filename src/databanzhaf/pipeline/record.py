@@ -159,6 +159,12 @@ def read_record(folder: Path) -> Record:
 
 def _checked(stored: Any, folder: Path) -> Record:
     _need(isinstance(stored, dict), "it is no JSON object")
+    if stored.get("command") == "mislabels":
+        raise InvalidInput(
+            "the folder must be that of a `databanzhaf value` run",
+            got=f"`{folder}`, which `databanzhaf mislabels` wrote",
+            remedy="Rerun that command to write its report again; nothing is trained twice.",
+        )
     files, versions = _texts(stored, "files"), _texts(stored, "versions")
     scores = stored.get("scores")
     if scores is not None:

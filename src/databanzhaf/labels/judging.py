@@ -64,7 +64,8 @@ def mislabels(
     checked : positions of rows, optional
         Rows of X whose labels a person has checked: they count as checked and are not judged.
     models : "auto", model, or list of models
-        "auto" is a linear model, a network, two forests and boosting. Names, scikit-learn
+        "auto" is a linear model, a network, two forests and, unless columns times classes are more
+        than 200, boosting. Names, scikit-learn
         estimators and functions that make a torch module can be listed, with "auto" among them.
     budget : int, optional
         Halves at most; each trains one model of each kind. The run stops earlier if the

@@ -70,6 +70,7 @@ ALLOWED = {
     "report": GROUND
     | {"applications", "diagnostics", "estimate", "files", "labels", "pipeline", "population"}
     | {"tables"},
+    "finder": GROUND | {"files", "labels", "ledger", "report"},
     "valuator": GROUND
     | {"applications", "data", "diagnostics", "estimate", "frames", "models", "notions"}
     | {"pipeline", "run"},

@@ -42,7 +42,8 @@ from databanzhaf.notions import (
 from databanzhaf.run import estimate, value
 
 if TYPE_CHECKING:
-    from databanzhaf.labels import Mislabels, mislabels
+    from databanzhaf.finder import mislabels
+    from databanzhaf.labels import Mislabels
     from databanzhaf.valuator import DataBanzhaf
 
 __all__ = [
@@ -93,8 +94,12 @@ def __getattr__(name: str) -> Any:
         from databanzhaf.valuator import DataBanzhaf
 
         return DataBanzhaf
-    if name in ("Mislabels", "mislabels"):
-        from databanzhaf import labels
+    if name == "mislabels":
+        from databanzhaf.finder import mislabels
 
-        return getattr(labels, name)
+        return mislabels
+    if name == "Mislabels":
+        from databanzhaf.labels import Mislabels
+
+        return Mislabels
     raise AttributeError(f"module 'databanzhaf' has no attribute {name!r}")

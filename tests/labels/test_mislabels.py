@@ -355,3 +355,29 @@ def test_no_warning_escapes(found):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         db.mislabels(X[:60], y[:60], budget=10)
+
+
+def test_a_page_and_its_decisions_from_python(found, tmp_path):
+    from databanzhaf.tables.decisions import Decision, Decisions, write_decisions
+
+    result, X, y, _, true = found
+    page = result.review(tmp_path / "review.html").read_text()
+    assert result.fingerprint in page
+    first, second = result.order[:2].tolist()
+    made = (
+        Decision(first, str(y[first]), "fix", str(true[first])),
+        Decision(second, str(y[second]), "drop"),
+        Decision(239, str(y[239]), "keep"),
+    )
+    made = tuple(sorted(made, key=lambda each: each.row))
+    write_decisions(tmp_path / "d.csv", Decisions(result.fingerprint, "label", made))
+    fixed = result.apply(y, decisions=tmp_path / "d.csv")
+    assert np.flatnonzero(fixed != y).tolist() == [first]
+    assert fixed[first] == true[first]
+    assert fixed.dtype == y.dtype
+    assert result.dropped(tmp_path / "d.csv").tolist() == [second]
+    write_decisions(tmp_path / "e.csv", Decisions("0" * 16, "label", made))
+    with pytest.raises(db.InvalidInput, match="about these rows"):
+        result.apply(y, decisions=tmp_path / "e.csv")
+    images = db.mislabels(np.stack([X] * 3, axis=1).reshape(240, 4, 3), y, budget=5)
+    assert "data:image/png" in images.review(tmp_path / "images.html").read_text()

@@ -147,7 +147,7 @@ def _tell_labels(screen: Screen, result: LabelResult, folder: Path, page: Path) 
     header = [result.job.settings.source.target if name == "label" else name for name in names]
     title = f"The {len(rows)} most doubtful of {len(found.labels):,} labels"
     show_table(screen, header, rows, f"{title}, {found.n_trainings:,} trainings")
-    for alert in alerts(result):
+    for alert in alerts(found):
         screen.print(alert)
     for sentence in _verdict(result):
         screen.print(sentence)
@@ -195,7 +195,7 @@ def _summary(result: LabelResult, folder: Path, page: Path) -> dict[str, Any]:
         "judges": list(found.judges),
         "checked_rows": found.n_checked,
         "conflicts": [part.tolist() for part in found.conflicts],
-        "notes": [*result.job.notes, *alerts(result)],
+        "notes": [*result.job.notes, *alerts(found)],
         "table": str(folder / "mislabels.csv"),
         "report": str(page),
         "command": result.job.settings.command(folder),

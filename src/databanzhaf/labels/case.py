@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from databanzhaf import chance
+from databanzhaf.data import Dataset
 from databanzhaf.errors import InvalidInput, check_count, short
 from databanzhaf.frames import as_array, as_pandas
 from databanzhaf.labels.copies import copies_of
-from databanzhaf.labels.judges import Judges, make_judges
+from databanzhaf.labels.judges import Judges, as_frame, make_judges
 from databanzhaf.models import is_classification
 from databanzhaf.protocols import BoolArray, IntArray
 
@@ -32,6 +34,22 @@ class Case:
     conflicts: tuple[IntArray, ...]
     seed: int
     n_jobs: int
+    rows: Any
+
+    @property
+    def numbered(self) -> bool:
+        """Whether the rows have no names but their numbers."""
+        return self.index is None or (hasattr(self.index, "start") and hasattr(self.index, "step"))
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Of the table's rows and labels."""
+        return Dataset(self.rows, self.labels).fingerprint()
+
+    def frame(self) -> tuple[Any, tuple[int, ...] | None]:
+        """The table's rows as a data frame, and their shape if they are pictures."""
+        shape = np.shape(self.rows)[1:] if np.ndim(self.rows) > 2 else None
+        return as_frame(self.rows), shape
 
     @property
     def n_checked(self) -> int:
@@ -88,6 +106,7 @@ def prepare(
         tuple(np.sort(doubted[part]) for part in conflicts),
         seed,
         n_jobs,
+        X,
     )
 
 

@@ -116,14 +116,14 @@ class Tables:
     def encoded(self, *, one_hot: bool, fills_gaps: bool) -> Any:
         how = one_hot, fills_gaps
         if how not in self._encoded:
-            frame = _frame(self.given)
+            frame = as_frame(self.given)
             encode = Encoder(frame, one_hot=one_hot, fills_gaps=fills_gaps)
             self._encoded[how] = encode(frame)
             self.notes, self.read_as = self.notes or tuple(encode.notes), encode.read_as
         return self._encoded[how]
 
 
-def _frame(X: Any) -> Any:
+def as_frame(X: Any) -> Any:
     """Rows as a data frame; pictures as one column for each number."""
     if hasattr(X, "columns"):
         return X

@@ -14,7 +14,7 @@ from databanzhaf.blas import one_blas_thread
 from databanzhaf.errors import check_between, check_count
 from databanzhaf.evaluators import Local, Processes
 from databanzhaf.labels import stages
-from databanzhaf.labels.case import Case, prepare
+from databanzhaf.labels.case import Case
 from databanzhaf.labels.committee import STAGE, Committee
 from databanzhaf.labels.judged import OfClasses, OfNumbers, Rule, flagged, spread_out
 from databanzhaf.labels.result import Mislabels
@@ -27,87 +27,6 @@ _BYTES = 2e8
 _MOST_HALVES, _LEAST_HALVES = 300, 100
 # Standard errors by which judges must be better than a guess.
 SKILL = 3.0
-
-
-def mislabels(
-    X: Any,
-    y: Any,
-    X_checked: Any = None,
-    y_checked: Any = None,
-    *,
-    checked: Any = None,
-    models: Any = "auto",
-    budget: int | None = None,
-    fdr: float = 0.2,
-    task: str = "auto",
-    seed: int = 0,
-    n_jobs: int = -1,
-    device: str = "auto",
-    ledger: str | Path | Ledger | None = None,
-    evaluator: Evaluator | None = None,
-    progress: bool | Callable[[int, int], None] = False,
-) -> Mislabels:
-    """Find wrong labels: every row is judged by models that have not seen it.
-
-    A committee of models is trained on random halves of the rows; later halves take doubtful rows
-    less often. What the models say of the rows outside their half becomes the probability that a
-    label is wrong.
-
-    Parameters
-    ----------
-    X : table (rows, columns), array or list of texts
-        What `Dataset` takes.
-    y : array (rows,)
-        The labels in doubt, or numbers.
-    X_checked, y_checked : optional
-        Further rows whose labels a person has checked. Models are trained on them too.
-    checked : positions of rows, optional
-        Rows of X whose labels a person has checked: they count as checked and are not judged.
-    models : "auto", model, or list of models
-        "auto" is a linear model, a network, two forests and, unless columns times classes are more
-        than 200, boosting. Names, scikit-learn
-        estimators and functions that make a torch module can be listed, with "auto" among them.
-    budget : int, optional
-        Halves at most; each trains one model of each kind. The run stops earlier if the
-        list has settled. By default 300, fewer for large tables.
-    fdr : float
-        The share of the flagged rows that may be right.
-    task : "auto", "classification" or "regression"
-    seed : int
-        Decides every half and every training.
-    n_jobs : int
-        Threads, or processes for scikit-learn's models; -1 is one for each core. No number depends
-        on it.
-    device : "auto", "cpu" or "cuda"
-        Where networks are trained.
-    ledger : path or Ledger, optional
-        Where evaluations are kept. Rerun the same call to resume.
-    progress : bool or function
-        Show a progress bar, or call ``function(done, total)``.
-
-    >>> import numpy as np
-    >>> X = np.arange(60.0)[:, None]
-    >>> y = np.where(X[:, 0] < 30, "low", "high")
-    >>> y[7] = "high"
-    >>> found = mislabels(X, y, budget=50)
-    >>> found.rows(), found.suggested[7]
-    (array([7]), np.str_('low'))
-    """
-    case = prepare(
-        X,
-        y,
-        X_checked,
-        y_checked,
-        checked=checked,
-        models=models,
-        task=task,
-        seed=seed,
-        n_jobs=n_jobs,
-        device=device,
-    )
-    return judge(
-        case, budget=budget, fdr=fdr, ledger=ledger, evaluator=evaluator, progress=progress
-    )
 
 
 def judge(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,6 +12,7 @@ import numpy as np
 from databanzhaf.errors import InvalidInput
 from databanzhaf.frames import as_array, as_pandas
 from databanzhaf.protocols import BoolArray, FloatArray, IntArray
+from databanzhaf.tables.decisions import Decision, read_decisions
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -57,6 +60,8 @@ class Mislabels:
     known : bool array (n,)
         Rows whose labels were checked before; they are not judged.
     notes : tuple of str
+    fingerprint : str
+        Of rows and labels; decisions name it.
     """
 
     labels: Any
@@ -84,6 +89,8 @@ class Mislabels:
     read_as: str = ""
     index: Any = field(default=None, repr=False)
     known: Any = field(default=None, repr=False)
+    fingerprint: str = ""
+    page: Callable[[Mislabels, Path], Path] | None = field(default=None, repr=False)
 
     @property
     def order(self) -> IntArray:
@@ -124,8 +131,21 @@ class Mislabels:
         columns["flag"] = np.where(self.flag, "wrong?", np.where(self.known, "checked", ""))
         return pd.DataFrame(columns)
 
-    def apply(self, y: Any, rows: Any = None) -> Any:
-        """A copy of `y` with the suggested labels in the flagged rows, or in those named."""
+    def review(self, path: str | Path = "review.html") -> Path:
+        """Write the review page to a file. It saves decisions.csv, which `apply` reads."""
+        if self.page is None:
+            raise InvalidInput(
+                "a review needs the rows",
+                got="a result without them",
+                remedy="Call databanzhaf.mislabels(X, y).",
+            )
+        return self.page(self, Path(path))
+
+    def apply(self, y: Any, rows: Any = None, *, decisions: str | Path | None = None) -> Any:
+        """A copy of `y` with the suggested labels in the flagged rows, or in those named; or with
+        the new labels of `decisions`, the file that the review page saves. Rows that it drops keep
+        their labels; `dropped` names them.
+        """
         labels = np.array(as_array("y", as_pandas("y", y)))
         if len(labels) != len(self.labels) or not (labels == self.labels).all():
             raise InvalidInput(
@@ -133,11 +153,36 @@ class Mislabels:
                 got=f"{len(labels)} labels, not the same",
                 remedy="Pass the same `y` to mislabels() and to apply().",
             )
-        which = self.rows() if rows is None else np.asarray(rows)
         if labels.dtype.kind in "iu" and self.classes is None:
             labels = labels.astype(np.float64)
-        labels[which] = self.suggested[which]
-        return labels
+        if decisions is not None:
+            made = [each for each in self._decided(decisions) if each.decision == "fix"]
+            which = np.array([each.row for each in made], dtype=np.int64)
+            return _with(labels, which, [self._label(each.new_label) for each in made])
+        which = self.rows() if rows is None else np.asarray(rows)
+        return _with(labels, which, self.suggested[which])
+
+    def dropped(self, decisions: str | Path) -> IntArray:
+        """The positions of the rows that a file of decisions drops."""
+        made = self._decided(decisions)
+        return np.array([each.row for each in made if each.decision == "drop"], dtype=np.int64)
+
+    def _decided(self, path: str | Path) -> tuple[Decision, ...]:
+        found = read_decisions(path)
+        if found.table != self.fingerprint:
+            raise InvalidInput(
+                "the decisions must be about these rows and labels",
+                got=f"`{path}`, which is about others",
+                remedy="Pass the file that was saved from this result's page.",
+            )
+        return found.made
+
+    def _label(self, text: str) -> Any:
+        """A label as the user's own, from its text."""
+        if self.classes is None:
+            return float(text)
+        known = {str(label): label for label in self.classes}
+        return known.get(text, text)
 
     def __repr__(self) -> str:
         share, low, high = self.share
@@ -161,3 +206,14 @@ class Mislabels:
 def _plain(index: Any) -> bool:
     """Whether an index only numbers the rows."""
     return hasattr(index, "start") and hasattr(index, "step")
+
+
+def _with(labels: Any, rows: IntArray, new: Any) -> Any:
+    """Labels changed in some rows; texts get as much room as they need."""
+    new = np.asarray(new, dtype=None if len(rows) else labels.dtype)
+    if labels.dtype.kind == "U" and new.dtype.kind == "U":
+        labels = labels.astype(np.result_type(labels, new))
+    elif labels.dtype.kind != new.dtype.kind:
+        labels = labels.astype(object)
+    labels[rows] = new
+    return labels

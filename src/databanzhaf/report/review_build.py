@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ import numpy as np
 from databanzhaf.applications.evidence import Neighbors, nearest
 from databanzhaf.errors import InvalidInput
 from databanzhaf.files import write_text
+from databanzhaf.labels import Mislabels
 from databanzhaf.pipeline import LabelResult
 from databanzhaf.pipeline.record import read_record
 from databanzhaf.protocols import IntArray
@@ -33,41 +36,84 @@ LONG = 200
 _BARS, _POINTS = 20, 60
 
 
+@dataclass(frozen=True, eq=False)
+class Reviewed:
+    """What a page is made of: what was found, and the rows as a person knows them.
+
+    Attributes
+    ----------
+    name, table, target : of the table, its fingerprint, and its column of labels
+    features : data frame, one line for each row
+    ids : names of the rows, or None
+    shape : of the rows' pictures, if rows are pictures
+    values : data values of rows, as texts
+    """
+
+    found: Mislabels
+    name: str
+    table: str
+    target: str
+    features: Any
+    ids: Any = None
+    shape: tuple[int, ...] | None = None
+    values: Mapping[int, str] = field(default_factory=dict)
+    command: str = ""
+    notes: tuple[str, ...] = ()
+    read_as: str = ""
+    seconds: float | None = None
+
+
 def write_review(result: LabelResult, folder: Path) -> Path:
     """Write report.html beside the ledger."""
     path = folder / "report.html"
-    write_text(path, render(review_of(result, folder)))
+    write_text(path, render(review_of(_reviewed(result, folder))))
     return path
 
 
-def review_of(result: LabelResult, folder: Path) -> ReviewContent:
-    """Everything that the page of a result in this folder shows."""
-    job, found = result.job, result.found
-    source = job.settings.source
-    name = Path(source.data).name
-    # Rows decided in an earlier review are not judged again.
-    order = found.order[~found.known[found.order]]
-    return ReviewContent(
-        title=f"Labels of {name}",
-        command=job.settings.command(folder),
-        table_name=str(source.data),
-        table=result.fingerprint,
-        target=source.target,
-        classes=[] if found.classes is None else [str(each) for each in found.classes],
-        n_rows=len(found.labels),
-        columns=[str(column) for column in _shown(result)],
-        summary=_summary(result),
-        rows=_rows(result, order[:MOST_ROWS], folder),
-        task="regression" if found.classes is None else "classification",
-        alerts=alerts(result),
-        notes=[*job.notes, *_about(result)],
-        facts=_facts(result),
+def _reviewed(result: LabelResult, folder: Path) -> Reviewed:
+    job, source = result.job, result.job.settings.source
+    shape = tuple(job.table.attrs.get("shape", ()))
+    return Reviewed(
+        result.found,
+        str(source.data),
+        result.fingerprint,
+        source.target,
+        job.features,
+        job.ids,
+        shape if is_image(shape) else None,
+        _values(result, folder),
+        job.settings.command(folder),
+        job.notes,
+        job.read_as,
+        result.seconds,
     )
 
 
-def alerts(result: LabelResult) -> list[str]:
+def review_of(reviewed: Reviewed) -> ReviewContent:
+    """Everything that the page shows."""
+    found = reviewed.found
+    # Rows decided in an earlier review are not judged again.
+    order = found.order[~found.known[found.order]]
+    return ReviewContent(
+        title=f"Labels of {Path(reviewed.name).name}",
+        command=reviewed.command,
+        table_name=reviewed.name,
+        table=reviewed.table,
+        target=reviewed.target,
+        classes=[] if found.classes is None else [str(each) for each in found.classes],
+        n_rows=len(found.labels),
+        columns=[str(column) for column in _shown(reviewed)],
+        summary=_summary(found),
+        rows=_rows(reviewed, order[:MOST_ROWS]),
+        task="regression" if found.classes is None else "classification",
+        alerts=alerts(found),
+        notes=[*reviewed.notes, *_about(found)],
+        facts=_facts(reviewed),
+    )
+
+
+def alerts(found: Mislabels) -> list[str]:
     """What to know before the list."""
-    found = result.found
     said = []
     if not found.learned:
         said.append(
@@ -89,13 +135,12 @@ def _fewest(labels: Any) -> int:
     return int(counts.sum() - counts.max())
 
 
-def _about(result: LabelResult) -> list[str]:
-    found = result.found
+def _about(found: Mislabels) -> list[str]:
     said = [
         "Planted errors follow the confusions that the run itself sees. Errors that a person makes "
         "for good reasons, on rows that look like another class, are harder to find."
     ]
-    if len(result.found.labels) > MOST_ROWS:
+    if len(found.labels) > MOST_ROWS:
         said.append(
             f"The page has the {MOST_ROWS:,} most doubtful rows; mislabels.csv has all of them."
         )
@@ -107,8 +152,7 @@ def _about(result: LabelResult) -> list[str]:
     return said
 
 
-def _summary(result: LabelResult) -> ReviewSummary:
-    found = result.found
+def _summary(found: Mislabels) -> ReviewSummary:
     expected = np.cumsum(found.p_wrong[found.order])
     firsts = [count for count in (10, 20, 50, 100, 200, 500) if count <= len(expected)]
     near = min(firsts, key=lambda count: abs(count - int(found.flag.sum())), default=0)
@@ -137,45 +181,39 @@ def _summary(result: LabelResult) -> ReviewSummary:
     )
 
 
-def _facts(result: LabelResult) -> list[tuple[str, str]]:
-    found, job = result.found, result.job
+def _facts(reviewed: Reviewed) -> list[tuple[str, str]]:
+    found = reviewed.found
     facts = [
         ("rows judged", f"{int((~found.known).sum()):,}"),
         ("checked rows", f"{found.n_checked:,}"),
         ("models trained", f"{found.n_trainings:,}"),
         ("judges", ", ".join(found.judges)),
         ("right labels accepted in the list", f"{found.fdr:.0%} at most"),
-        ("time", f"{result.seconds:,.1f} s"),
     ]
-    return [*facts, ("table", job.read_as)]
+    if reviewed.seconds is not None:
+        facts.append(("time", f"{reviewed.seconds:,.1f} s"))
+    return [*facts, ("table", reviewed.read_as)] if reviewed.read_as else facts
 
 
-def _shown(result: LabelResult) -> list[Any]:
+def _shown(reviewed: Reviewed) -> list[Any]:
     """The columns that a row shows: none of a picture, whose cells are its dots."""
-    features = result.job.features
-    return [] if _shape(result) is not None else list(features.columns[:MOST_COLUMNS])
+    return [] if reviewed.shape is not None else list(reviewed.features.columns[:MOST_COLUMNS])
 
 
-def _shape(result: LabelResult) -> tuple[int, ...] | None:
-    shape = tuple(result.job.table.attrs.get("shape", ()))
-    return shape if is_image(shape) else None
-
-
-def _rows(result: LabelResult, rows: IntArray, folder: Path) -> list[ReviewRow]:
-    found, job = result.found, result.job
+def _rows(reviewed: Reviewed, rows: IntArray) -> list[ReviewRow]:
+    found, ids, shape = reviewed.found, reviewed.ids, reviewed.shape
     labels, texts = found.labels, [str(label) for label in found.labels]
-    near = _near(result, rows)
-    shown = job.features[_shown(result)]
-    values = _values(result, folder)
+    near = _near(reviewed, rows)
+    shown = reviewed.features[_shown(reviewed)]
     against = {int(row): part for part in found.conflicts for row in part}
-    ranks, shape = found.rank, _shape(result)
+    ranks = found.rank
 
     def cells(row: int) -> list[str]:
         return [str(cell(value)) for value in shown.iloc[row]]
 
     def close(pairs: tuple[tuple[int, float], ...]) -> list[NearRow]:
         return [
-            NearRow(row, _id(job.ids, row), texts[row], cells(row), round(distance, 4))
+            NearRow(row, _id(ids, row), texts[row], cells(row), round(distance, 4))
             for row, distance in pairs
         ]
 
@@ -185,7 +223,7 @@ def _rows(result: LabelResult, rows: IntArray, folder: Path) -> list[ReviewRow]:
         out.append(
             ReviewRow(
                 row=row,
-                id=_id(job.ids, row),
+                id=_id(ids, row),
                 label=texts[row],
                 suggested=_number(found.suggested[row]) if number else str(found.suggested[row]),
                 p_wrong=_short(found.p_wrong[row]),
@@ -195,10 +233,10 @@ def _rows(result: LabelResult, rows: IntArray, folder: Path) -> list[ReviewRow]:
                 p_suggested=None if number else _short(found.p_suggested[row]),
                 agreement=_short(found.agreement[row]),
                 margin=_short(-found.margin[row]),
-                judges=_judges(result, row),
+                judges=_judges(found, row),
                 near_own=close(near[place].same),
                 near_suggested=close(near[place].other),
-                value=values.get(row),
+                value=reviewed.values.get(row),
                 conflicts=[
                     (int(other), texts[other])
                     for other in against.get(row, ())
@@ -206,17 +244,17 @@ def _rows(result: LabelResult, rows: IntArray, folder: Path) -> list[ReviewRow]:
                 ][:10],
                 picture=None
                 if shape is None or place >= MOST_PICTURES
-                else data_address(job.features.iloc[row].to_numpy().reshape(shape)),
+                else data_address(reviewed.features.iloc[row].to_numpy().reshape(shape)),
                 text=_long_text(shown.iloc[row]),
-                interval=_interval(result, row),
+                interval=_interval(found, row),
             )
         )
     return out
 
 
-def _near(result: LabelResult, rows: IntArray) -> list[Neighbors]:
+def _near(reviewed: Reviewed, rows: IntArray) -> list[Neighbors]:
     """The nearest rows with a row's own label and with the suggested one."""
-    found, features = result.found, result.job.features
+    found, features = reviewed.found, reviewed.features
     points = Encoder(features)(features)
     points = points.toarray() if hasattr(points, "toarray") else points
     if found.classes is None:
@@ -224,8 +262,7 @@ def _near(result: LabelResult, rows: IntArray) -> list[Neighbors]:
     return nearest(points, rows, found.labels, toward=found.suggested[rows])
 
 
-def _judges(result: LabelResult, row: int) -> list[JudgeSays]:
-    found = result.found
+def _judges(found: Mislabels, row: int) -> list[JudgeSays]:
     if found.classes is None:
         says = [_number(each) for each in found.says[:, row]]
         return [JudgeSays(name, said) for name, said in zip(found.judges, says, strict=True)]
@@ -237,8 +274,7 @@ def _judges(result: LabelResult, row: int) -> list[JudgeSays]:
     ]
 
 
-def _interval(result: LabelResult, row: int) -> str | None:
-    found = result.found
+def _interval(found: Mislabels, row: int) -> str | None:
     if found.low is None or found.high is None:
         return None
     return f"{_number(found.low[row])} to {_number(found.high[row])}"

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import platform
 import shlex
 import time
 from collections.abc import Callable
@@ -22,6 +20,7 @@ from databanzhaf.labels import prepare as prepare_case
 from databanzhaf.ledger import Ledger
 from databanzhaf.models import is_classification
 from databanzhaf.pipeline import columns, notes, outputs
+from databanzhaf.pipeline.record import machine, versions
 from databanzhaf.pipeline.settings import Settings
 from databanzhaf.protocols import IntArray
 from databanzhaf.tables import file_digest
@@ -237,9 +236,6 @@ def _write_record(
     job: LabelJob, out: Path, *, status: str, result: LabelResult | None = None
 ) -> None:
     """run.json: what would be needed to run it again."""
-    from importlib.metadata import version
-
-    packages = ("numpy", "scipy", "scikit-learn", "pandas", "numba")
     known: dict[str, Any] = {}
     if result is not None:
         found = result.found
@@ -261,15 +257,8 @@ def _write_record(
         "checked_rows": job.case.n_checked,
         "notes": list(job.notes),
         "files": job.digests,
-        "versions": {
-            "python": platform.python_version(),
-            **{name: version(name) for name in packages},
-        },
-        "machine": {
-            "system": platform.system(),
-            "processor": platform.machine(),
-            "cores": os.cpu_count(),
-        },
+        "versions": versions(),
+        "machine": machine(),
     }
     text = json.dumps(written, indent=2, ensure_ascii=False, allow_nan=False)
     write_text(out / "run.json", text + "\n")

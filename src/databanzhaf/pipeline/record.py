@@ -48,13 +48,10 @@ def make_record(
     job: Job, estimate: Estimate | None = None, scores: dict[str, float] | None = None
 ) -> Record:
     """Of a job that begins, or that has its estimate."""
-    from importlib.metadata import version
-
-    packages = ("numpy", "scipy", "scikit-learn", "pandas", "numba")
     return Record(
         job.settings,
         job.digests,
-        {"python": platform.python_version(), **{name: version(name) for name in packages}},
+        versions(),
         job.game.fingerprint(),
         __version__,
         None if estimate is None else estimate.estimator.name,
@@ -62,6 +59,23 @@ def make_record(
         None if estimate is None else len(estimate.values_by_repeat),
         scores,
     )
+
+
+def versions() -> dict[str, str]:
+    """Of Python and of the packages that numbers depend on."""
+    from importlib.metadata import version
+
+    packages = ("numpy", "scipy", "scikit-learn", "pandas", "numba")
+    return {"python": platform.python_version(), **{name: version(name) for name in packages}}
+
+
+def machine() -> dict[str, Any]:
+    """Where a run was made, as far as it may be told."""
+    return {
+        "system": platform.system(),
+        "processor": platform.machine(),
+        "cores": os.cpu_count(),
+    }
 
 
 def write_record(
@@ -97,11 +111,7 @@ def write_record(
         "files": record.files,
         "started_in": _way_back(out),
         "versions": record.versions,
-        "machine": {
-            "system": platform.system(),
-            "processor": platform.machine(),
-            "cores": os.cpu_count(),
-        },
+        "machine": machine(),
     }
     text = json.dumps(written, indent=2, ensure_ascii=False, allow_nan=False)
     write_text(out / "run.json", text + "\n")

@@ -177,6 +177,42 @@ def test_copies_with_different_labels_are_named_and_stand_together():
     assert np.array_equal(inside[:, 10], inside[:, 62])
 
 
+def test_a_frequent_record_is_known_by_its_copies():
+    """Sixty rows without an answer, all of one class."""
+    X, y, *_ = blobs(240)
+    X = np.concatenate([X, np.tile(X.mean(axis=0) + 1, (60, 1))])
+    y = np.concatenate([y, np.ones(60, dtype=y.dtype)])
+    y[-1] = 0
+    result = db.mislabels(X, y, budget=50)
+    assert result.flag[240:299].sum() == 0
+    assert result.p_wrong[299] > 0.9
+
+
+@pytest.mark.parametrize("change", [(1e9, 0.0), (1e-9, 0.0), (1.0, 1e8), (1e200, 0.0)])
+def test_the_unit_of_a_target_does_not_matter(change):
+    factor, offset = change
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(200, 3))
+    y = 3 * X[:, 0] + 0.5 * rng.normal(size=200)
+    y[:10] += 8
+    plain = db.mislabels(X, y, budget=20)
+    other = db.mislabels(X, y * factor + offset, budget=20)
+    np.testing.assert_allclose(other.p_wrong, plain.p_wrong, atol=0.02)
+    np.testing.assert_allclose(
+        other.low, plain.low * factor + offset, rtol=1e-3, atol=0.05 * factor
+    )
+
+
+def test_an_absurd_target_costs_no_other_row():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(200, 3))
+    y = 3 * X[:, 0] + 0.5 * rng.normal(size=200)
+    y[3] = 1e9
+    result = db.mislabels(X, y, budget=50)
+    assert result.rows().tolist() == [3]
+    assert abs(result.suggested[3] - 3 * X[3, 0]) < 2
+
+
 def test_checked_rows_help_and_are_not_judged(found):
     _, X, y, _, true = found
     more, _, _, labels = blobs(100, seed=7, flips=0.0)
@@ -332,6 +368,8 @@ def test_the_longest_list_with_so_many_right_labels():
         ({"seed": -1}, "seed"),
         ({"checked": [99]}, "`checked` must list"),
         ({"task": "regression", "y": np.full(60, 2.5)}, "must differ"),
+        ({"y": np.r_[np.arange(59) + 0.5, np.inf]}, "finite"),
+        ({"y": 1e15 + np.arange(60) / 10}, "more than rounding"),
     ],
 )
 def test_bad_input_gets_one_sentence(change, match):

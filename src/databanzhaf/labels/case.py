@@ -15,12 +15,53 @@ from databanzhaf.frames import as_array, as_pandas
 from databanzhaf.labels.copies import copies_of
 from databanzhaf.labels.judges import Judges, as_frame, make_judges
 from databanzhaf.models import is_classification
-from databanzhaf.protocols import BoolArray, IntArray
+from databanzhaf.protocols import BoolArray, FloatArray, IntArray
+
+# Targets farther from the middle than this count as that far: one absurd target would otherwise
+# decide the scale that networks learn in.
+_FARTHEST = 20.0
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Targets in units of their spread around their median, so that no unit matters."""
+
+    middle: float = 0.0
+    unit: float = 1.0
+
+    def plain(self, targets: Any) -> FloatArray:
+        scaled = (np.asarray(targets, dtype=np.float64) - self.middle) / self.unit
+        return np.asarray(np.clip(scaled, -_FARTHEST, _FARTHEST))
+
+    def back(self, numbers: Any) -> Any:
+        """In the targets' own unit."""
+        return numbers * self.unit + self.middle
+
+
+def scale_of(targets: Any) -> Scale:
+    numbers = np.asarray(targets, dtype=np.float64)
+    size = float(np.abs(numbers).max())
+    if not np.isfinite(numbers).all() or size > 1e300:
+        raise InvalidInput(
+            "targets must be finite, and at most 1e300",
+            got=f"{size:.3g}",
+            remedy="Drop those rows.",
+        )
+    middle = float(np.median(numbers))
+    low, high = np.quantile(numbers, (0.25, 0.75)) - middle
+    unit = float(high - low) / 1.349 or float((numbers - middle).std()) or 1.0
+    if unit < 1e-12 * size or unit < 1e-300:
+        raise InvalidInput(
+            "targets must differ by more than rounding",
+            got=f"targets near {middle:.6g} that differ by about {unit:.1g}",
+            remedy="Subtract what they have in common.",
+        )
+    return Scale(middle, unit)
 
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """Rows, labels and a committee made ready: `rows` are judged ones first, then checked ones;
+    """Rows, labels and a committee made ready: `numbers` has judged rows first, then checked ones;
     `doubted` has the places of the first in the table.
     """
 
@@ -35,6 +76,7 @@ class Case:
     seed: int
     n_jobs: int
     rows: Any
+    scale: Scale
 
     @property
     def numbered(self) -> bool:
@@ -87,12 +129,16 @@ def prepare(
             got=f"{unknown[:3].tolist()} as well",
             remedy="Leave these rows out, or spell their labels as the table does.",
         )
-    numbers = (
-        all_labels.astype(np.float64) if classes is None else np.searchsorted(classes, all_labels)
-    )
+    scale = Scale() if classes is not None else scale_of(all_labels[:n])
+    numbers = scale.plain(all_labels) if classes is None else np.searchsorted(classes, all_labels)
     threads = None if n_jobs == -1 else check_count("n_jobs", n_jobs)
     judges = make_judges(
-        models, both, all_labels, classifies=classifies, threads=threads, device=device
+        models,
+        both,
+        numbers if classes is None else all_labels,
+        classifies=classifies,
+        threads=threads,
+        device=device,
     )
     units, conflicts = copies_of(both, numbers, n)
     return Case(
@@ -107,6 +153,7 @@ def prepare(
         seed,
         n_jobs,
         X,
+        scale,
     )
 
 

@@ -8,9 +8,13 @@ import numpy as np
 
 from databanzhaf.protocols import IntArray
 
+# Up to so many copies join together. More are a frequent record: models that have seen none of it
+# know nothing of it, and its rows, right as they were, all looked wrong (60 copies among 500 rows).
+MOST_TOGETHER = 3
+
 
 def copies_of(X: Any, numbers: Any, n: int) -> tuple[IntArray, tuple[IntArray, ...]]:
-    """A number for each row, the same for copies, and the copies among the first n rows whose
+    """A number for each row, the same for a few copies, and the copies among the first n rows whose
     labels differ. Rows after them (checked ones) are nobody's copies.
     """
     keys = _digests(X)
@@ -19,6 +23,9 @@ def copies_of(X: Any, numbers: Any, n: int) -> tuple[IntArray, tuple[IntArray, .
     units = np.concatenate([units, first + np.arange(len(keys) - n)]).astype(np.int64)
     order = np.argsort(units[:n], kind="stable")
     parts = np.split(order, np.flatnonzero(np.diff(units[:n][order])) + 1)
+    many = np.concatenate([*(part for part in parts if len(part) > MOST_TOGETHER), []]).astype(int)
+    units[many] = units.max() + 1 + np.arange(len(many))
+    units = np.unique(units, return_inverse=True)[1].astype(np.int64)
     differing = (part for part in parts if len(part) > 1 and np.ptp(numbers[part]) > 0)
     return units, tuple(sorted(map(np.sort, differing), key=lambda part: int(part[0])))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from databanzhaf.evaluators import Local, Processes
 from databanzhaf.labels import stages
 from databanzhaf.labels.case import Case
 from databanzhaf.labels.committee import STAGE, Committee
-from databanzhaf.labels.judged import OfClasses, OfNumbers, Rule, flagged, spread_out
+from databanzhaf.labels.judged import Judged, OfClasses, OfNumbers, Rule, flagged, spread_out
 from databanzhaf.labels.result import Mislabels
 from databanzhaf.ledger import Ledger
 from databanzhaf.progress import Bar
@@ -60,11 +61,11 @@ def judge(
     with one_blas_thread():
         said = rule.judged(tally)
         learned = said.skill >= SKILL
-        some = flagged(said.wrong, fdr if learned else 0.0)
+        some = flagged(said.wrong, fdr) & learned
         found = rule.found(float(said.wrong[some].min())) if some.any() else 0.0
     labels = case.labels
     own = labels if classes is None else np.searchsorted(classes, labels)
-    said = spread_out(said, case.doubted, own)
+    said = spread_out(said if classes is not None else _back(said, case), case.doubted, own)
     every = np.arange(len(labels))
     return Mislabels(
         labels,
@@ -93,6 +94,16 @@ def judge(
         case.index,
         ~np.isin(every, case.doubted),
     )
+
+
+def _back(said: Judged, case: Case) -> Judged:
+    """What was said of scaled targets, in their own unit."""
+    assert said.low is not None
+    assert said.high is not None
+    low, high, expected, says = map(
+        case.scale.back, (said.low, said.high, said.suggested, said.says)
+    )
+    return replace(said, low=low, high=high, suggested=expected, says=says)
 
 
 def _parts(numbers: Any, classifies: bool) -> IntArray:

@@ -23,6 +23,7 @@ def mislabels(
     y_checked: Any = None,
     *,
     checked: Any = None,
+    before: Any = None,
     models: Any = "auto",
     budget: int | None = None,
     fdr: float = 0.2,
@@ -50,6 +51,9 @@ def mislabels(
         Further rows whose labels a person has checked. Models are trained on them too.
     checked : positions of rows, optional
         Rows of X whose labels a person has checked: they count as checked and are not judged.
+    before : array (rows,), optional
+        The labels before the rows in `checked` were reviewed and corrected. What was wrong then
+        says how many of the other labels are wrong.
     models : "auto", model, or list of models
         "auto" is a linear model, a network, two forests and, unless columns times classes are more
         than 200, boosting. Names, scikit-learn
@@ -86,6 +90,7 @@ def mislabels(
         X_checked,
         y_checked,
         checked=checked,
+        before=before,
         models=models,
         task=task,
         seed=seed,
@@ -109,7 +114,7 @@ def _page(case: Case, found: Mislabels, path: Path) -> Path:
         rows,
         ids,
         shape,
-        notes=found.notes,
+        notes=(*case.notes, *found.notes),
         read_as=found.read_as,
     )
     write_text(path, render(review_of(reviewed)))

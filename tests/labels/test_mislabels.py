@@ -231,6 +231,20 @@ def test_checked_rows_help_and_are_not_judged(found):
     assert np.array_equal(inside.p_wrong[rest], apart.p_wrong)
 
 
+def test_a_review_of_the_first_rows_does_not_hide_the_others():
+    """What was wrong among the reviewed rows says how many of the others are wrong."""
+    X, y, _, true = blobs(500, flips=0.15, seed=5, apart=1.2)
+    first = db.mislabels(X, y, budget=100)
+    reviewed = first.order[:25]
+    fixed = y.copy()
+    fixed[reviewed] = true[reviewed]
+    left = (fixed != true).sum() / 475
+    told = db.mislabels(X, fixed, checked=reviewed, before=y, budget=100)
+    untold = db.mislabels(X, fixed, checked=reviewed, budget=100)
+    assert told.share[1] <= left <= told.share[2]
+    assert abs(told.share[0] - left) < abs(untold.share[0] - left)
+
+
 def test_doubtful_rows_join_less_often_and_no_class_is_left_out():
     rows = stages.Rows(np.arange(7), np.array([0, 0, 0, 0, 0, 1, 1]), 1)
     wrong = np.array([0.0, 1.0, 0.5, 0.0, 0.0, 1.0])
@@ -345,7 +359,8 @@ def test_packed_answers_come_back():
 def test_the_longest_list_with_so_many_right_labels():
     wrong = np.array([0.9, 0.2, 0.8, 0.5])
     assert flagged(wrong, 0.15).tolist() == [True, False, True, False]
-    assert flagged(wrong, 0.3).tolist() == [True, False, True, True]
+    assert flagged(wrong, 0.3).tolist() == [True, False, True, False]  # 0.5 is no more wrong
+    assert flagged(np.array([0.9, 0.2, 0.8, 0.6]), 0.3).tolist() == [True, False, True, True]
     assert flagged(wrong, 0.05).tolist() == [False] * 4
 
 
@@ -359,6 +374,10 @@ def test_the_longest_list_with_so_many_right_labels():
         ({"X_checked": np.zeros((2, 4)), "y_checked": [0, 7]}, "classes of the table"),
         ({"X_checked": np.zeros((2, 3)), "y_checked": [0, 1]}, "same columns"),
         ({"X_checked": np.zeros((2, 4)), "y_checked": ["a", "b"]}, "one kind"),
+        ({"y": np.arange(59) % 2}, "as many rows"),
+        ({"X_checked": np.zeros((2, 4)), "y_checked": [1]}, "as many rows"),
+        ({"X": "abc"}, "list of texts"),
+        ({"X_checked": blobs(60)[0][:3], "y_checked": [0, 1, 0]}, "further rows"),
         ({"models": []}, "`models` must be"),
         ({"models": "forst"}, "Did you mean forest"),
         ({"models": ["linear"]}, "linear"),

@@ -338,9 +338,9 @@ def test_the_corrected_table_knows_its_decided_rows(tmp_path):
         file_fingerprint(second),
         "y",
         (
-            Decision(1, "a, b", "keep", id="two"),
-            Decision(3, "p", "keep"),
-            Decision(4, "q", "keep", id="last"),
+            Decision(1, "a, b", "keep", id="two", was="p"),
+            Decision(3, "p", "keep", was="p"),
+            Decision(4, "q", "keep", id="last", was="q"),
         ),
     )
     assert read_sidecar(second, "y") == read_decisions(done.sidecar)
@@ -348,10 +348,10 @@ def test_the_corrected_table_knows_its_decided_rows(tmp_path):
     made = [(0, "q", DROP), (3, "p", FIX, "q", "again"), (2, "q", "keep")]
     done = rewrite(second, decide(second, made), third)
     assert read_decisions(done.sidecar).made == (
-        Decision(0, "a, b", "keep", id="two"),
-        Decision(1, "q", "keep"),
-        Decision(2, "q", "keep", id="again"),
-        Decision(3, "q", "keep", id="last"),
+        Decision(0, "a, b", "keep", id="two", was="p"),
+        Decision(1, "q", "keep", was="q"),
+        Decision(2, "q", "keep", id="again", was="p"),
+        Decision(3, "q", "keep", id="last", was="q"),
     )
 
 
@@ -364,7 +364,7 @@ def test_decided_rows_of_another_version_are_not_carried_over(tmp_path):
         write_decisions(sidecar_path(path), Decisions(table, "y", (Decision(row, label, "keep"),)))
         out = tmp_path / f"fixed{number}.csv"
         done = rewrite(path, decide(path, [(0, "cat", "keep")]), out)
-        assert read_decisions(done.sidecar).made == (Decision(0, "cat", "keep"),)
+        assert read_decisions(done.sidecar).made == (Decision(0, "cat", "keep", was="cat"),)
 
 
 def test_where_all_decided_rows_are_dropped_no_row_is_listed(tmp_path):

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from databanzhaf import chance
-from databanzhaf.data import Dataset
+from databanzhaf.data import Dataset, check_one_order
 from databanzhaf.errors import InvalidInput, check_count, short
 from databanzhaf.frames import as_array, as_pandas
-from databanzhaf.labels.copies import copies_of
+from databanzhaf.labels.copies import copies_of, digests
 from databanzhaf.labels.judges import Judges, as_frame, make_judges
 from databanzhaf.models import is_classification
 from databanzhaf.protocols import BoolArray, FloatArray, IntArray
@@ -77,6 +77,8 @@ class Case:
     n_jobs: int
     rows: Any
     scale: Scale
+    before: IntArray
+    notes: tuple[str, ...] = ()
 
     @property
     def numbered(self) -> bool:
@@ -105,6 +107,7 @@ def prepare(
     y_checked: Any = None,
     *,
     checked: Any = None,
+    before: Any = None,
     models: Any = "auto",
     task: str = "auto",
     seed: int = 0,
@@ -114,6 +117,8 @@ def prepare(
     """Read and check everything; train nothing."""
     X, y = as_pandas("X", X), as_pandas("y", y)
     labels = _column("y", y)
+    _check_lengths("X", X, "y", labels)
+    check_one_order(X, y)
     seed = chance.check_seed(seed)
     classifies = _classifies(task, labels)
     known = _positions(checked, len(labels))
@@ -141,6 +146,7 @@ def prepare(
         device=device,
     )
     units, conflicts = copies_of(both, numbers, n)
+    noted = _again(both, len(labels), X_checked is not None)
     return Case(
         labels,
         X.index if hasattr(X, "iloc") else None,
@@ -154,7 +160,56 @@ def prepare(
         n_jobs,
         X,
         scale,
+        _before(before, classes, np.flatnonzero(known), len(numbers) - n),
+        tuple(noted),
     )
+
+
+def _before(before: Any, classes: Any, known: IntArray, n_checked: int) -> IntArray:
+    """The class number that each checked row had before its review; -1 where that is unknown."""
+    out = np.full(n_checked, -1, dtype=np.int64)
+    if before is None or classes is None or not len(known):
+        return out
+    labels = _column("before", before)[known]
+    there = np.isin(labels, classes)
+    out[np.flatnonzero(there)] = np.searchsorted(classes, labels[there])
+    return out
+
+
+def _again(both: Any, n: int, further: bool) -> list[str]:
+    """Further checked rows that are rows of the table again."""
+    if not further:
+        return []
+    keys = digests(both)
+    again = int(np.isin(keys[n:], keys[:n]).sum())
+    if again == len(keys) - n:
+        raise InvalidInput(
+            "checked rows must be further rows",
+            got="rows with the same cells as rows of the table, all of them",
+            remedy="Pass positions of rows of the table as `checked`, or leave the rows out of it.",
+        )
+    if not again:
+        return []
+    return [
+        f"{again:,} checked rows have the same cells as a row of the table, whose label is judged "
+        "all the same. Leave such rows out of the table."
+    ]
+
+
+def _check_lengths(name: str, X: Any, other: str, labels: Any) -> None:
+    if isinstance(X, (str, bytes)) or not hasattr(X, "__len__"):
+        raise InvalidInput(
+            f"`{name}` must be a table, an array or a list of texts",
+            got=short(X),
+            remedy="Pass one row for each label.",
+        )
+    n = int(X.shape[0]) if hasattr(X, "shape") else len(X)
+    if n != len(labels):
+        raise InvalidInput(
+            f"`{name}` and `{other}` must have as many rows",
+            got=f"{n} and {len(labels)}",
+            remedy="Check that rows and labels match.",
+        )
 
 
 def take(X: Any, rows: IntArray) -> Any:
@@ -218,6 +273,7 @@ def _joined(X: Any, labels: Any, X_checked: Any, y_checked: Any) -> tuple[Any, A
         return X, labels
     X_checked = as_pandas("X_checked", X_checked)
     checked = _column("y_checked", as_pandas("y_checked", y_checked))
+    _check_lengths("X_checked", X_checked, "y_checked", checked)
     if (checked.dtype.kind in "US") != (labels.dtype.kind in "US") and "O" not in (
         checked.dtype.kind,
         labels.dtype.kind,

@@ -108,20 +108,25 @@ def fit_channel(
     labels: IntArray,
     checked_means: FloatArray | None = None,
     checked_labels: IntArray | None = None,
+    before: IntArray | None = None,
     *,
     coarse: bool = False,
 ) -> Channel:
     """Fit the channel to the labels, and to rows whose labels were checked: these pass through no
-    noise. A coarse fit takes every other share and one sweep: for deciding who joins next.
+    noise. `before` has the label that a checked row had before its review, -1 where that is
+    unknown: it did pass through the channel, so that a review does not hide how many labels were
+    wrong. A coarse fit takes every other share and one sweep: for deciding who joins next.
     """
     rows = _part(means, labels)
     logs, labels = _logs(means[:, rows]), labels[rows]
     n_classes = logs.shape[1]
     if checked_means is None or checked_labels is None or not len(checked_labels):
-        known = np.empty((0, *logs.shape[1:])), np.empty(0, dtype=np.int64)
+        nothing = np.empty(0, dtype=np.int64)
+        known = np.empty((0, *logs.shape[1:])), nothing, nothing
     else:
         some = _part(checked_means, checked_labels)
-        known = _logs(checked_means[:, some]), checked_labels[some]
+        was = np.full(len(some), -1) if before is None else before[some]
+        known = _logs(checked_means[:, some]), checked_labels[some], was
     shares = np.array([share for share in _SHARES if share < _limit(n_classes)])
     shares = shares[::2] if coarse else shares
     likelihood = _Likelihood(logs, labels, *known)
@@ -171,9 +176,16 @@ class _Likelihood:
     """Minus the log-likelihood of weights and offsets, and its gradient, for a given channel."""
 
     def __init__(
-        self, logs: FloatArray, labels: IntArray, known_logs: FloatArray, known: IntArray
+        self,
+        logs: FloatArray,
+        labels: IntArray,
+        known_logs: FloatArray,
+        known: IntArray,
+        was: IntArray | None = None,
     ) -> None:
         self.logs, self.labels, self.known_logs, self.known = logs, labels, known_logs, known
+        reviewed = np.zeros(len(known), dtype=np.bool_) if was is None else was >= 0
+        self.reviewed = known[reviewed], np.empty(0, int) if was is None else was[reviewed]
         self.n_judges = logs.shape[2]
         self.n_classes = logs.shape[1]
 
@@ -191,6 +203,7 @@ class _Likelihood:
             loss -= float(np.log(expected[here] + 1e-300).sum())
             expected[here] -= 1
             gradient += self._back(expected, self.known_logs)
+        loss -= float(np.log(channel[self.reviewed] + 1e-300).sum())
         return loss + self._prior(weights, offsets, gradient), gradient
 
     def _back(self, slopes: FloatArray, logs: FloatArray) -> FloatArray:
@@ -235,7 +248,7 @@ def _sweep(
             fit = Fit(theta[:n_judges], theta[n_judges:], channel, 1.0)
             posterior = fit.posterior(likelihood.logs, labels)
             if again:
-                channel = _refined(posterior, labels, of_labels, share)
+                channel = _refined(posterior, labels, of_labels, share, likelihood.reviewed)
         wrong = 1 - posterior[np.arange(len(labels)), labels].mean()
         out.append((float(found.fun), theta, channel, float(wrong)))
     return out
@@ -248,7 +261,11 @@ def _even(n_classes: int, share: float) -> FloatArray:
 
 
 def _refined(
-    posterior: FloatArray, labels: IntArray, of_labels: FloatArray, share: float
+    posterior: FloatArray,
+    labels: IntArray,
+    of_labels: FloatArray,
+    share: float,
+    reviewed: tuple[IntArray, IntArray],
 ) -> FloatArray:
     """T by the confusions that the run sees, drawn towards the same share for each class and
     towards the labels' frequencies; the mean share stays.
@@ -257,6 +274,7 @@ def _refined(
     counts = np.zeros((n_classes, n_classes))
     for label in range(n_classes):
         counts[:, label] = posterior[labels == label].sum(axis=0)
+    np.add.at(counts, reviewed, 1.0)
     total = counts.sum(axis=1)
     off = counts - np.diag(np.diag(counts))
     towards = np.tile(of_labels, (n_classes, 1)) + 1 / n_classes

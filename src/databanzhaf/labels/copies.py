@@ -17,7 +17,7 @@ def copies_of(X: Any, numbers: Any, n: int) -> tuple[IntArray, tuple[IntArray, .
     """A number for each row, the same for a few copies, and the copies among the first n rows whose
     labels differ. Rows after them (checked ones) are nobody's copies.
     """
-    keys = _digests(X)
+    keys = digests(X)
     _, units = np.unique(keys[:n], return_inverse=True)
     first = int(units.max()) + 1
     units = np.concatenate([units, first + np.arange(len(keys) - n)]).astype(np.int64)
@@ -30,7 +30,8 @@ def copies_of(X: Any, numbers: Any, n: int) -> tuple[IntArray, tuple[IntArray, .
     return units, tuple(sorted(map(np.sort, differing), key=lambda part: int(part[0])))
 
 
-def _digests(X: Any) -> Any:
+def digests(X: Any) -> Any:
+    """One key for each row, the same for rows with the same cells."""
     if hasattr(X, "iloc"):
         import pandas as pd
 

@@ -56,15 +56,17 @@ class Rule(Protocol):
 
 
 class OfClasses:
-    """Classes, by the noisy channel; checked rows, the last of the committee's, are right."""
+    """Classes, by the noisy channel; checked rows, the last of the committee's, are right. `before`
+    has their labels before a review, -1 where unknown.
+    """
 
-    def __init__(self, labels: IntArray, n: int, seed: int) -> None:
-        self.labels, self.n, self.seed = labels, n, seed
+    def __init__(self, labels: IntArray, n: int, seed: int, before: IntArray) -> None:
+        self.labels, self.n, self.seed, self.before = labels, n, seed, before
 
     def _fit(self, tally: Tally, *, coarse: bool = False) -> tuple[FloatArray, Channel]:
         means, n = tally.means(), self.n
         some = np.flatnonzero(tally.count[n:] > 0) + n
-        checked = means[:, some], self.labels[some]
+        checked = means[:, some], self.labels[some], self.before[some - n]
         return means[:, :n], fit_channel(means[:, :n], self.labels[:n], *checked, coarse=coarse)
 
     def wrong(self, tally: Tally) -> FloatArray:
@@ -114,7 +116,7 @@ class OfClasses:
 class OfNumbers:
     """Numbers, by a mixture of errors."""
 
-    def __init__(self, targets: FloatArray, n: int, seed: int) -> None:
+    def __init__(self, targets: FloatArray, n: int, seed: int, before: Any = None) -> None:
         self.targets, self.n, self.seed = targets, n, seed
 
     def _fit(self, tally: Tally) -> tuple[FloatArray, Spread]:
@@ -196,12 +198,12 @@ def _weighted_quantile(values: FloatArray, weights: FloatArray, level: float) ->
 
 
 def flagged(wrong: FloatArray, fdr: float) -> BoolArray:
-    """The longest list, most doubtful first, of which a share of `fdr` at most is expected to
-    be right.
+    """The longest list, most doubtful first, of labels that are wrong rather than right and of
+    which a share of `fdr` at most is expected to be right.
     """
     order = np.argsort(-wrong, kind="stable")
     right = np.cumsum(1 - wrong[order]) / np.arange(1, len(wrong) + 1)
-    good = np.flatnonzero(right <= fdr)
+    good = np.flatnonzero((right <= fdr) & (wrong[order] > 0.5))
     out = np.zeros(len(wrong), dtype=np.bool_)
     out[order[: int(good[-1]) + 1 if good.size else 0]] = True
     return out

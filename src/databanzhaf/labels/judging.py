@@ -44,7 +44,9 @@ def judge(
     n, classes, members = len(case.doubted), case.classes, case.judges.members
     committee = Committee(members, case.numbers, classes)
     parts = _parts(case.numbers[:n], classes is not None)
-    rule: Rule = (OfNumbers if classes is None else OfClasses)(case.numbers, n, case.seed)
+    rule: Rule = (OfNumbers if classes is None else OfClasses)(
+        case.numbers, n, case.seed, case.before
+    )
     apart = case.judges.in_processes and case.n_jobs != 1
     with ExitStack() as stack:
         store = stack.enter_context(Ledger(ledger)) if isinstance(ledger, (str, Path)) else ledger
@@ -75,7 +77,7 @@ def judge(
         said.agreement,
         said.margin,
         np.isin(every, case.doubted[some]),
-        said.share if learned else (math.nan,) * 3,
+        tuple(map(float, said.share)) if learned else (math.nan,) * 3,  # type: ignore[arg-type]
         100 * found,
         fdr,
         said.low,

@@ -134,12 +134,13 @@ def prepare_labels(settings: LabelSettings) -> LabelJob:
         source.task == "auto" and is_classification(target)
     )
     checked = _checked(source, texts, features)
-    known = _decided(source)
+    known, before = _decided(source, target)
     case = prepare_case(
         features.set_axis(range(len(features))),
         target,
         *checked,
         checked=known,
+        before=before,
         models=list(settings.models),
         task="classification" if classifies else "regression",
         seed=source.seed,
@@ -149,6 +150,7 @@ def prepare_labels(settings: LabelSettings) -> LabelJob:
     asked = source.task != "auto"
     said = [
         *case.judges.notes,
+        *case.notes,
         *notes.codes(table, {*left_out} - {source.target}),
         *(notes.classes(source.target, target, asked=asked) if classifies else ()),
         *notes.formulas(ids),
@@ -180,11 +182,18 @@ def _checked(source: Settings, texts: list[str], features: Any) -> tuple[Any, An
     return held[list(features.columns)], labels
 
 
-def _decided(source: Settings) -> IntArray:
-    """The rows that a review decided before this copy of the table was written."""
-    before = read_sidecar(source.data, source.target)
-    rows = [] if before is None else [decision.row for decision in before.made]
-    return np.array(sorted(rows), dtype=np.int64)
+def _decided(source: Settings, target: Any) -> tuple[IntArray, Any]:
+    """The rows that a review decided before this copy of the table was written, and all labels as
+    they were before it.
+    """
+    found = read_sidecar(source.data, source.target)
+    made = () if found is None else found.made
+    before = np.array(target)
+    texts = {str(label): label for label in np.unique(target)}
+    for each in made:
+        if each.was in texts and each.row < len(before):
+            before[each.row] = texts[each.was]
+    return np.array(sorted(each.row for each in made), dtype=np.int64), before
 
 
 def _of_known(known: IntArray, data: str) -> list[str]:

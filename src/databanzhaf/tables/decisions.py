@@ -15,6 +15,8 @@ from databanzhaf.files import write_text
 from databanzhaf.tables.read import file_digest
 
 COLUMNS: Final = ("row", "id", "label", "decision", "new_label", "table", "target")
+# What a corrected table's own file has as well: each label as it was before any review.
+WAS: Final = "was"
 KINDS: Final = ("keep", "fix", "drop")
 # Hexadecimal digits of a file's SHA-256 that are compared: 64 bits tell versions of a table apart.
 _DIGITS = 16
@@ -36,6 +38,8 @@ class Decision:
         The label that a fix writes; "" for other decisions.
     id : str
         The row's name, for people; may be "".
+    was : str
+        The label before an earlier review; "" where there was none.
     """
 
     row: int
@@ -43,6 +47,7 @@ class Decision:
     decision: str
     new_label: str = ""
     id: str = ""
+    was: str = ""
 
 
 @dataclass(frozen=True)
@@ -64,7 +69,7 @@ def read_decisions(path: str | Path) -> Decisions:
     path = Path(path)
     lines = _lines(path)
     header = next(lines, [])
-    if sorted(header) != sorted(COLUMNS):
+    if sorted(header) not in (sorted(COLUMNS), sorted((*COLUMNS, WAS))):
         raise InvalidInput(
             f"`{path}` must have the columns {', '.join(COLUMNS)}",
             got=short(",".join(header)),
@@ -72,9 +77,9 @@ def read_decisions(path: str | Path) -> Decisions:
         )
     made, about = [], set()
     for number, line in enumerate(lines):
-        if len(line) != len(COLUMNS):
+        if len(line) != len(header):
             raise InvalidInput(
-                f"every line of `{path}` must have {len(COLUMNS)} fields",
+                f"every line of `{path}` must have {len(header)} fields",
                 got=f"{len(line)} in decision {number + 1}",
                 remedy="Save it again from the review page.",
             )
@@ -111,12 +116,18 @@ def as_text(decisions: Decisions) -> str:
         (each.row, each.id, each.label, each.decision, each.new_label) for each in decisions.made
     ]
     # Before Python 3.13 a carriage return alone is not quoted, and would end the line.
-    bare = any("\r" in str(cell) for line in [*lines, (decisions.target,)] for cell in line)
+    bare = any("\r" in str(cell) for line in [*lines, (decisions.target,)] for cell in line) or any(
+        "\r" in each.was for each in decisions.made
+    )
     file = io.StringIO(newline="")
     how: dict[str, Any] = {"quoting": csv.QUOTE_ALL if bare else csv.QUOTE_MINIMAL}
     writer = csv.writer(file, lineterminator="\n", **how)
-    writer.writerow(COLUMNS)
-    writer.writerows((*line, decisions.table, decisions.target) for line in lines)
+    known = any(each.was for each in decisions.made)
+    writer.writerow((*COLUMNS, *([WAS] if known else [])))
+    writer.writerows(
+        (*line, decisions.table, decisions.target, *([each.was] if known else []))
+        for line, each in zip(lines, decisions.made, strict=True)
+    )
     return file.getvalue()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -310,21 +310,30 @@ def _check_fixed(before: Labelled, after: Labelled, plan: _Plan) -> None:
 
 
 def _decided(path: Path, decisions: Decisions, before: Labelled) -> dict[int, Decision]:
-    """By row, what was decided now and before this table was written; now goes before earlier."""
+    """By row, what was decided now and before this table was written; now goes before earlier. Each
+    remembers the label before the first review.
+    """
     found = read_sidecar(path, decisions.target)
     earlier = () if found is None else found.made
     if not all(
         each.row < len(before.table) and before.has(each.row, each.label) for each in earlier
     ):
         earlier = ()
-    return {each.row: each for each in (*earlier, *decisions.made)}
+    was = {each.row: each.was or each.label for each in (*decisions.made, *earlier)}
+    return {each.row: replace(each, was=was[each.row]) for each in (*earlier, *decisions.made)}
 
 
 def _following(decided: dict[int, Decision], after: Labelled, plan: _Plan, table: str) -> Decisions:
     """The decided rows of the corrected table, each as a keep."""
     places = np.cumsum(plan.kept) - 1
     made = [
-        Decision(int(places[row]), after.label(int(places[row])), "keep", id=decided[row].id)
+        Decision(
+            int(places[row]),
+            after.label(int(places[row])),
+            "keep",
+            id=decided[row].id,
+            was=decided[row].was,
+        )
         for row in sorted(decided)
         if plan.kept[row]
     ]

@@ -71,7 +71,7 @@ def test_the_list_the_files_and_what_is_said(train):
     assert "90 labels of `y` to judge; classification by linear model" in said
     assert "Classes of `y`" in said
     assert "expect about" in said
-    assert "Of 100 planted errors" in said
+    assert "Of 100 labels changed at random" in said
     assert "databanzhaf mislabels train.csv --target y --id name --budget 50 --out" in said
     record = json.loads((FOLDER / "run.json").read_text())
     assert record["status"] == "finished"

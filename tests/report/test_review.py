@@ -212,17 +212,17 @@ def test_the_answer_comes_in_words():
     assert "43 of 1,000 labels are probably wrong." in words
     assert "Expected share of wrong labels: 4.6% (95% interval 3.1% to 6.4%)." in words
     assert (
-        "Of 100 planted errors this list would have found 71; of its first 50 rows expect 43 to "
-        "be wrong." in words
+        "Of 100 labels changed at random this list would have found 71; expect 43 of its first 50 "
+        "rows to be wrong." in words
     )
     assert "At most 10% of the flagged rows are expected to be right." in words
-    assert "The list has the 60 rows that are most doubtful." in words
+    assert "The list has 60 rows, the most doubtful ones." in words
     assert "No label is flagged as probably wrong." in words_of(render(reviewed(60, 0)))
     assert "1 of 1 label is probably wrong." in words_of(render(reviewed(1, 1)))
     assert "8 of 40 target values are probably wrong." in words_of(render(numbers()))
     assert "The share is unknown: too few rows." in words_of(render(CASES["nothing"]()))
     firsts = changed(reviewed(), expected_first=[(10, 9.8), (50, 43.2)], found_of_100=None)
-    expected = "Of its first 10 rows expect 10 to be wrong, of the first 50 rows expect 43."
+    expected = "Expect 10 of its first 10 rows to be wrong, expect 43 of the first 50 rows."
     assert expected in words_of(render(firsts))
 
 

@@ -73,7 +73,7 @@ MANY_PLAYERS = 2000
 
 app = typer.Typer(
     name="databanzhaf",
-    help="Which of my training rows help, which hurt, and how sure are you?",
+    help="Which of my training rows help, which hurt, which labels are wrong, and how sure?",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,

@@ -162,17 +162,21 @@ def _verdict(result: LabelResult) -> list[str]:
     found = result.found
     if not found.learned:
         return []
-    count, n = int(found.flag.sum()), len(found.labels)
+    count, n = int(found.flag.sum()), int((~found.known).sum())
     share, low, high = found.share
     said = [f"About {share:.1%} of the labels are wrong (95% interval {low:.1%} to {high:.1%})."]
     if not count:
-        return [*said, f"No label is flagged: no list has at most {found.fdr:.0%} right labels."]
+        return [
+            *said,
+            "No label is flagged: even among the most doubtful ones, more than "
+            f"{found.fdr:.0%} are expected to be right.",
+        ]
     wrong = found.expected_wrong(count)
     flagged = "1 is" if count == 1 else f"{count:,} are"
     return [
         *said,
         f"Of {n:,} labels {flagged} flagged; expect about {wrong:,.0f} of them to be wrong. Of 100 "
-        f"planted errors this list would have found {found.found_of_100:.0f}.",
+        f"labels changed at random this list would have found {found.found_of_100:.0f}.",
     ]
 
 

@@ -77,7 +77,8 @@ def example(
             raise InvalidInput(f"`{out}` already exists", remedy="Give another --out.")
         write_text(out, path("suppliers").read_text(encoding="utf-8"))
         Screen().print(
-            f"Written: {out}. Try: databanzhaf value {out} --target bought --id id --drop supplier",
+            f"Written: {out}. Try: databanzhaf mislabels {out} --target bought --id id --drop "
+            "supplier",
             soft_wrap=True,
         )
 

@@ -14,6 +14,7 @@ from databanzhaf.errors import InvalidInput, check_count, short
 from databanzhaf.frames import as_array, as_pandas
 from databanzhaf.labels.copies import copies_of, digests
 from databanzhaf.labels.judges import Judges, as_frame, make_judges
+from databanzhaf.labels.result import positions
 from databanzhaf.models import is_classification
 from databanzhaf.protocols import BoolArray, FloatArray, IntArray
 
@@ -237,17 +238,8 @@ def _column(name: str, y: Any) -> Any:
 def _positions(checked: Any, n: int) -> BoolArray:
     """Which rows are known to be right."""
     out = np.zeros(n, dtype=np.bool_)
-    if checked is None:
-        return out
-    rows = np.asarray(checked)
-    whole = rows.ndim == 1 and (rows.dtype.kind in "iu" or not rows.size)
-    if not whole or (rows.size and (rows.min() < 0 or rows.max() >= n)):
-        raise InvalidInput(
-            f"`checked` must list positions of rows, from 0 to {n - 1}",
-            got=short(checked),
-            remedy="Try np.flatnonzero(mask).",
-        )
-    out[rows.astype(np.int64)] = True
+    if checked is not None:
+        out[positions("checked", checked, n)] = True
     return out
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from databanzhaf.errors import InvalidInput
+from databanzhaf.errors import InvalidInput, short
 from databanzhaf.frames import as_array, as_pandas
 from databanzhaf.protocols import BoolArray, FloatArray, IntArray
 from databanzhaf.tables.decisions import Decision, read_decisions
@@ -124,9 +124,11 @@ class Mislabels:
             columns |= {"expected": self.suggested, "low": self.low, "high": self.high}
         else:
             columns["suggested"] = self.suggested
-        columns["p_wrong"] = self.p_wrong
+        # Judges that know no better than a guess have no say.
+        told = 1.0 if self.learned else np.nan
+        columns["p_wrong"] = self.p_wrong * told
         if self.classes is not None:
-            columns["p_suggested"] = self.p_suggested
+            columns["p_suggested"] = self.p_suggested * told
         columns |= {"agreement": self.agreement, "margin": self.margin, "rank": self.rank}
         columns["flag"] = np.where(self.flag, "wrong?", np.where(self.known, "checked", ""))
         return pd.DataFrame(columns)
@@ -142,9 +144,9 @@ class Mislabels:
         return self.page(self, Path(path))
 
     def apply(self, y: Any, rows: Any = None, *, decisions: str | Path | None = None) -> Any:
-        """A copy of `y` with the suggested labels in the flagged rows, or in those named; or with
-        the new labels of `decisions`, the file that the review page saves. Rows that it drops keep
-        their labels; `dropped` names them.
+        """A copy of `y` with the suggested labels in the flagged rows, or in all that you name; or
+        with the new labels of `decisions`, the file that the review page saves. Rows that it drops
+        keep their labels; `dropped` names them.
         """
         labels = np.array(as_array("y", as_pandas("y", y)))
         if len(labels) != len(self.labels) or not (labels == self.labels).all():
@@ -158,9 +160,9 @@ class Mislabels:
         if decisions is not None:
             made = [each for each in self._decided(decisions) if each.decision == "fix"]
             which = np.array([each.row for each in made], dtype=np.int64)
-            return _with(labels, which, [self._label(each.new_label) for each in made])
-        which = self.rows() if rows is None else np.asarray(rows)
-        return _with(labels, which, self.suggested[which])
+            return _alike(y, _with(labels, which, [self._label(each.new_label) for each in made]))
+        which = self.rows() if rows is None else positions("rows", rows, len(labels))
+        return _alike(y, _with(labels, which, self.suggested[which]))
 
     def dropped(self, decisions: str | Path) -> IntArray:
         """The positions of the rows that a file of decisions drops."""
@@ -217,3 +219,25 @@ def _with(labels: Any, rows: IntArray, new: Any) -> Any:
         labels = labels.astype(object)
     labels[rows] = new
     return labels
+
+
+def _alike(y: Any, labels: Any) -> Any:
+    """Labels as the user's own kind of column."""
+    if hasattr(y, "iloc") and getattr(y, "ndim", 0) == 1:
+        import pandas as pd
+
+        return pd.Series(labels, index=y.index, name=y.name)
+    return labels.tolist() if isinstance(y, (list, tuple)) else labels
+
+
+def positions(name: str, rows: Any, n: int) -> IntArray:
+    """Positions of rows, from 0 to n - 1."""
+    array = np.asarray(rows)
+    whole = array.ndim == 1 and (array.dtype.kind in "iu" or not array.size)
+    if not whole or (array.size and (array.min() < 0 or array.max() >= n)):
+        raise InvalidInput(
+            f"`{name}` must list positions of rows, from 0 to {n - 1}",
+            got=short(rows),
+            remedy="Try np.flatnonzero(mask).",
+        )
+    return array.astype(np.int64)

@@ -49,6 +49,15 @@ class LabelSettings:
         if self.budget is not None:
             check_count("budget", self.budget)
 
+    @property
+    def reading(self) -> tuple[str, ...]:
+        """The options that say how the table is read."""
+        usual, parts = Settings("", ""), []
+        for name in ("encoding", "separator", "decimal"):
+            if getattr(self.source, name) != getattr(usual, name):
+                parts += [f"--{name}", str(getattr(self.source, name))]
+        return tuple(parts)
+
     def words(self) -> dict[str, Any]:
         """For run.json."""
         names = ("data", "target", "task", "id", "drop", "text", "encoding", "separator", "decimal")
@@ -62,7 +71,8 @@ class LabelSettings:
         source, usual = self.source, Settings("", "")
         parts: list[str] = ["databanzhaf", "mislabels", source.data, "--target", source.target]
         parts += ["--checked", source.validation] if source.validation else []
-        for name in ("task", "id", "encoding", "separator", "decimal", "jobs", "device", "seed"):
+        parts += self.reading
+        for name in ("task", "id", "jobs", "device", "seed"):
             if getattr(source, name) != getattr(usual, name):
                 parts += [f"--{name}", str(getattr(source, name))]
         for option, names in (("--drop", source.drop), ("--text", source.text)):

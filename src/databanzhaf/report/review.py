@@ -64,7 +64,7 @@ class ReviewRow:
     label, suggested : texts; of a regression the number and the expected value
     p_wrong, p_suggested : probability that the label is wrong, and that the suggested one is right
     agreement : share of the models that disagree with the label
-    margin : by how much the models find the suggested label more probable than the row's own
+    margin : probability of the row's own label minus that of the suggested one
     rank : 1 is the most doubtful
     flag : whether the row is probably wrong
     cells : texts, in the order of `ReviewContent.columns`
@@ -140,6 +140,7 @@ class ReviewContent:
     facts : (name, text) pairs: how the list was made
     rows : the most doubtful first
     decided : row → (keep, fix or drop; the new label of a fix), from an earlier review
+    reading : options that say how the table is read, for the command that corrects it
     """
 
     title: str
@@ -157,6 +158,7 @@ class ReviewContent:
     notes: Sequence[str] = ()
     facts: Sequence[tuple[str, str]] = ()
     decided: Mapping[int, tuple[str, str]] = field(default_factory=dict)
+    reading: Sequence[str] = ()
 
 
 def render(content: ReviewContent) -> str:
@@ -231,9 +233,11 @@ def _sentences(content: ReviewContent) -> Iterator[str]:
         yield known.share_unknown
     planted = ""
     if _digits(known.found_of_100) is not None:
-        planted = f"Of 100 planted errors this list would have found {known.found_of_100:.0f}"
+        planted = (
+            f"Of 100 labels changed at random this list would have found {known.found_of_100:.0f}"
+        )
     firsts = ", ".join(
-        f"{'of its first' if place == 0 else 'of the first'} {_rows(k)} expect {wrong:.0f}"
+        f"expect {wrong:.0f} of {'its' if place == 0 else 'the'} first {_rows(k)}"
         + (" to be wrong" if place == 0 else "")
         for place, (k, wrong) in enumerate(known.expected_first)
     )
@@ -245,7 +249,7 @@ def _sentences(content: ReviewContent) -> Iterator[str]:
     if known.n_flagged == 0 and content.rows:
         yield "The most doubtful rows may still be worth a look."
     if 0 < len(content.rows) < content.n_rows:
-        yield f"The list has the {_rows(len(content.rows))} that are most doubtful."
+        yield f"The list has {_rows(len(content.rows))}, the most doubtful ones."
 
 
 def _rows(count: int) -> str:
@@ -259,7 +263,8 @@ def _next(content: ReviewContent) -> str:
     fixed = path.with_name(f"{path.name.removesuffix(ending)}.fixed{ending}")
     # A name that begins with a hyphen would be taken for an option.
     table, out = (f"./{name}" if name.startswith("-") else name for name in (str(path), str(fixed)))
-    return shlex.join(["databanzhaf", "apply", table, "decisions.csv", "--out", out])
+    words = ["databanzhaf", "apply", table, "decisions.csv", *content.reading, "--out", out]
+    return shlex.join(words)
 
 
 def _data(content: ReviewContent) -> dict[str, Any]:

@@ -61,6 +61,7 @@ class Reviewed:
     notes: tuple[str, ...] = ()
     read_as: str = ""
     seconds: float | None = None
+    reading: tuple[str, ...] = ()
 
 
 def write_review(result: LabelResult, folder: Path) -> Path:
@@ -86,6 +87,7 @@ def _reviewed(result: LabelResult, folder: Path) -> Reviewed:
         job.notes,
         job.read_as,
         result.seconds,
+        job.settings.reading,
     )
 
 
@@ -109,6 +111,7 @@ def review_of(reviewed: Reviewed) -> ReviewContent:
         alerts=alerts(found),
         notes=[*reviewed.notes, *_about(found)],
         facts=_facts(reviewed),
+        reading=reviewed.reading,
     )
 
 
@@ -137,8 +140,8 @@ def _fewest(labels: Any) -> int:
 
 def _about(found: Mislabels) -> list[str]:
     said = [
-        "Planted errors follow the confusions that the run itself sees. Errors that a person makes "
-        "for good reasons, on rows that look like another class, are harder to find."
+        "Labels changed at random follow the confusions that the run itself sees. Mistakes on rows "
+        "that really look like another class are harder to find."
     ]
     if len(found.labels) > MOST_ROWS:
         said.append(
@@ -147,7 +150,7 @@ def _about(found: Mislabels) -> list[str]:
     if found.learned and found.share[2] - found.share[1] > 0.15:
         said.append(
             "The share of wrong labels is not well known here: the committee is too unsure to tell "
-            "wrong labels from hard rows. Rows with checked labels (--checked) would help."
+            "wrong labels from difficult rows. Rows with checked labels (--checked) would help."
         )
     return said
 
@@ -188,7 +191,7 @@ def _facts(reviewed: Reviewed) -> list[tuple[str, str]]:
         ("checked rows", f"{found.n_checked:,}"),
         ("models trained", f"{found.n_trainings:,}"),
         ("judges", ", ".join(found.judges)),
-        ("right labels accepted in the list", f"{found.fdr:.0%} at most"),
+        ("right labels among the flagged", f"{found.fdr:.0%} at most, expected"),
     ]
     if reviewed.seconds is not None:
         facts.append(("time", f"{reviewed.seconds:,.1f} s"))
@@ -232,7 +235,7 @@ def _rows(reviewed: Reviewed, rows: IntArray) -> list[ReviewRow]:
                 cells=cells(row),
                 p_suggested=None if number else _short(found.p_suggested[row]),
                 agreement=_short(found.agreement[row]),
-                margin=_short(-found.margin[row]),
+                margin=_short(found.margin[row]),
                 judges=_judges(found, row),
                 near_own=close(near[place].same),
                 near_suggested=close(near[place].other),

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from databanzhaf import chance
-from databanzhaf.data import Dataset, check_one_order
+from databanzhaf.data import Dataset
 from databanzhaf.errors import InvalidInput, check_count, short
 from databanzhaf.frames import as_array, as_pandas
 from databanzhaf.labels.copies import copies_of, digests
@@ -116,10 +116,11 @@ def prepare(
     device: str = "auto",
 ) -> Case:
     """Read and check everything; train nothing."""
-    X, y = as_pandas("X", X), as_pandas("y", y)
-    labels = _column("y", y)
-    _check_lengths("X", X, "y", labels)
-    check_one_order(X, y)
+    _check_rows("X", X)
+    data = Dataset(X, y)
+    # A frame's index names the rows.
+    index = getattr(as_pandas("X", X), "index", None)
+    X, labels = data.X, data.y
     seed = chance.check_seed(seed)
     classifies = _classifies(task, labels)
     known = _positions(checked, len(labels))
@@ -150,7 +151,7 @@ def prepare(
     noted = _again(both, len(labels), X_checked is not None)
     return Case(
         labels,
-        X.index if hasattr(X, "iloc") else None,
+        index if hasattr(X, "iloc") else None,
         classes,
         numbers,
         doubted,
@@ -197,19 +198,12 @@ def _again(both: Any, n: int, further: bool) -> list[str]:
     ]
 
 
-def _check_lengths(name: str, X: Any, other: str, labels: Any) -> None:
-    if isinstance(X, (str, bytes)) or not hasattr(X, "__len__"):
+def _check_rows(name: str, X: Any) -> None:
+    if X is None or isinstance(X, (str, bytes)):
         raise InvalidInput(
             f"`{name}` must be a table, an array or a list of texts",
             got=short(X),
             remedy="Pass one row for each label.",
-        )
-    n = int(X.shape[0]) if hasattr(X, "shape") else len(X)
-    if n != len(labels):
-        raise InvalidInput(
-            f"`{name}` and `{other}` must have as many rows",
-            got=f"{n} and {len(labels)}",
-            remedy="Check that rows and labels match.",
         )
 
 
@@ -263,9 +257,9 @@ def _joined(X: Any, labels: Any, X_checked: Any, y_checked: Any) -> tuple[Any, A
         )
     if X_checked is None:
         return X, labels
-    X_checked = as_pandas("X_checked", X_checked)
-    checked = _column("y_checked", as_pandas("y_checked", y_checked))
-    _check_lengths("X_checked", X_checked, "y_checked", checked)
+    _check_rows("X_checked", X_checked)
+    further = Dataset(X_checked, y_checked)
+    X_checked, checked = further.X, further.y
     if (checked.dtype.kind in "US") != (labels.dtype.kind in "US") and "O" not in (
         checked.dtype.kind,
         labels.dtype.kind,
@@ -278,6 +272,12 @@ def _joined(X: Any, labels: Any, X_checked: Any, y_checked: Any) -> tuple[Any, A
     if hasattr(X, "iloc"):
         import pandas as pd
 
+        if not X.columns.is_unique:
+            raise InvalidInput(
+                "a table must name each column once",
+                got=f"`{X.columns[X.columns.duplicated()][0]}` twice",
+                remedy="Rename one of them.",
+            )
         absent = [name for name in X.columns if name not in getattr(X_checked, "columns", ())]
         if absent:
             raise InvalidInput(
@@ -303,6 +303,12 @@ def _joined(X: Any, labels: Any, X_checked: Any, y_checked: Any) -> tuple[Any, A
 
 
 def _check(labels: Any, all_labels: Any, n: int, classifies: bool) -> None:
+    if not classifies and all_labels.dtype.kind not in "biuf":
+        raise InvalidInput(
+            "a regression needs numbers as labels",
+            got=f"{all_labels[:3].tolist()}",
+            remedy='Pass task="classification".',
+        )
     if n < 10:
         raise InvalidInput(
             "wrong labels are told from ten rows on",

@@ -171,7 +171,8 @@ class Mislabels:
 
     def _decided(self, path: str | Path) -> tuple[Decision, ...]:
         found = read_decisions(path)
-        if found.table != self.fingerprint:
+        beyond = any(each.row >= len(self.labels) for each in found.made)
+        if found.table != self.fingerprint or beyond:
             raise InvalidInput(
                 "the decisions must be about these rows and labels",
                 got=f"`{path}`, which is about others",
@@ -182,7 +183,14 @@ class Mislabels:
     def _label(self, text: str) -> Any:
         """A label as the user's own, from its text."""
         if self.classes is None:
-            return float(text)
+            try:
+                return float(text)
+            except ValueError as error:
+                raise InvalidInput(
+                    "a new target must be a number",
+                    got=short(text),
+                    remedy="Decide that row again.",
+                ) from error
         known = {str(label): label for label in self.classes}
         return known.get(text, text)
 

@@ -598,7 +598,7 @@ def shared(before):
         return ""
     total, own, wall = np.subtract(busy(), before)
     others = max(0.0, total - own) / (wall * os.cpu_count())
-    return f" The machine was shared: other processes took {others:.0%} of it during this part."
+    return f"\n\nThe machine was shared: other processes took {others:.0%} of it during this part."
 
 
 def main(parts):

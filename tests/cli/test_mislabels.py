@@ -102,7 +102,9 @@ def test_json_and_checked_rows(train):
     assert said["learned"]
     assert 0 <= said["wrong"]["low"] <= said["wrong"]["share"] <= said["wrong"]["high"]
     assert "--checked checked.csv" in said["command"]
+    before = (FOLDER / "run.json").read_bytes()
     other = invoke(*words)
+    assert (FOLDER / "run.json").read_bytes() == before  # another run's folder is not touched
     assert other.exit_code == 2
     assert "belongs to another run" in other.output
     assert "another --out" in other.output

@@ -253,6 +253,9 @@ def test_doubtful_rows_join_less_often_and_no_class_is_left_out():
     drawn = rows.coalitions(3, np.arange(4000), odds).mean(axis=0)
     np.testing.assert_allclose(drawn, odds, atol=4 * 0.5 / np.sqrt(4000))
     assert (rows.odds(None)[:6] == 0.5).all()
+    copies = stages.Rows(np.array([0, 0, 1, 2]), np.zeros(4, dtype=int), 0)
+    odds = copies.odds(np.array([1.0, 0.0, 0.0, 0.0]))
+    assert odds[0] == odds[1] == pytest.approx(0.25)  # they stay together
 
 
 def test_models_of_ones_own_join():

@@ -12,7 +12,7 @@ from databanzhaf import chance
 from databanzhaf.data import Dataset
 from databanzhaf.errors import InvalidInput, check_count, short
 from databanzhaf.frames import as_array, as_pandas
-from databanzhaf.labels.copies import copies_of, digests
+from databanzhaf.labels.copies import MOST_TOGETHER, copies_of, digests
 from databanzhaf.labels.judges import Judges, as_frame, make_judges
 from databanzhaf.labels.result import positions
 from databanzhaf.models import is_classification
@@ -148,7 +148,7 @@ def prepare(
         device=device,
     )
     units, conflicts = copies_of(both, numbers, n)
-    noted = _again(both, len(labels), X_checked is not None)
+    noted = [*_again(both, len(labels), X_checked is not None), *_copied(both, n)]
     return Case(
         labels,
         index if hasattr(X, "iloc") else None,
@@ -162,20 +162,40 @@ def prepare(
         n_jobs,
         X,
         scale,
-        _before(before, classes, np.flatnonzero(known), len(numbers) - n),
+        _before(before, classes, np.flatnonzero(known), len(numbers) - n, len(labels)),
         tuple(noted),
     )
 
 
-def _before(before: Any, classes: Any, known: IntArray, n_checked: int) -> IntArray:
+def _before(before: Any, classes: Any, known: IntArray, n_checked: int, n_rows: int) -> IntArray:
     """The class number that each checked row had before its review; -1 where that is unknown."""
     out = np.full(n_checked, -1, dtype=np.int64)
     if before is None or classes is None or not len(known):
         return out
-    labels = _column("before", before)[known]
+    column = _column("before", before)
+    if len(column) != n_rows:
+        raise InvalidInput(
+            "`before` must have one label per row",
+            got=f"{len(column)} for {n_rows} rows",
+            remedy="Pass all labels as they were before the review.",
+        )
+    labels = column[known]
     there = np.isin(labels, classes)
     out[np.flatnonzero(there)] = np.searchsorted(classes, labels[there])
     return out
+
+
+def _copied(both: Any, n: int) -> list[str]:
+    """That wrong labels may stand in several copies of a row, if many rows are copies."""
+    counts = np.unique(digests(both)[:n], return_counts=True)[1]
+    copies = int(counts[counts > MOST_TOGETHER].sum())
+    if copies < 0.2 * n:
+        return []
+    return [
+        f"{copies:,} rows have the same cells as {MOST_TOGETHER} others or more, and are judged by "
+        "models that have seen some of these. A label that is wrong in all copies of a row is not "
+        "found: keep one of each."
+    ]
 
 
 def _again(both: Any, n: int, further: bool) -> list[str]:

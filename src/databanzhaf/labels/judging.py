@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -43,7 +44,6 @@ def judge(
     check_between("fdr", fdr, 0, 1, "Try 0.2.")
     n, classes, members = len(case.doubted), case.classes, case.judges.members
     committee = Committee(members, case.numbers, classes)
-    parts = _parts(case.numbers[:n], classes is not None)
     rule: Rule = (OfNumbers if classes is None else OfClasses)(
         case.numbers, n, case.seed, case.before
     )
@@ -52,7 +52,7 @@ def judge(
         store = stack.enter_context(Ledger(ledger)) if isinstance(ledger, (str, Path)) else ledger
         tally = stages.run(
             committee,
-            stages.Rows(case.units, parts, case.n_checked),
+            _rows(case),
             seed=case.seed,
             budget=_halves(committee, budget),
             wrong=rule.wrong,
@@ -95,6 +95,20 @@ def judge(
         case.judges.read_as,
         case.index,
         ~np.isin(every, case.doubted),
+    )
+
+
+def bind(case: Case, ledger: Ledger) -> None:
+    """Begin the run of a case in a ledger, or make sure that its run is this one."""
+    committee = Committee(case.judges.members, case.numbers, case.classes)
+    stages.bind(committee, _rows(case), case.seed, ledger)
+
+
+def _rows(case: Case) -> stages.Rows:
+    parts = _parts(case.numbers[: len(case.doubted)], case.classes is not None)
+    before = hashlib.sha256(case.before.tobytes()).hexdigest()[:16]
+    return stages.Rows(
+        case.units, parts, case.n_checked, before if (case.before >= 0).any() else ""
     )
 
 

@@ -36,12 +36,14 @@ SETTLED = 0.05
 @dataclass(frozen=True, eq=False)
 class Rows:
     """What decides who joins: the unit of each row (copies share one), its class for the least
-    odds, and which rows are checked (they come last).
+    odds, which rows are checked (they come last), and a digest of their labels before a review,
+    which have a part in the odds.
     """
 
     units: IntArray
     parts: IntArray
     n_checked: int
+    before: str = ""
 
     @property
     def n(self) -> int:
@@ -59,7 +61,8 @@ class Rows:
                     share = (0.5 - _LEAST_ODDS) / (0.5 - mean)
                     odds[mine] = 0.5 - share * (0.5 - odds[mine])
         odds[self.n :] = CHECKED_JOIN
-        return odds
+        # Copies have one draw, and so must have one probability.
+        return np.asarray((np.bincount(self.units, odds) / np.bincount(self.units))[self.units])
 
     def coalitions(self, seed: int, indices: IntArray, odds: FloatArray) -> BoolArray:
         draws = chance.uniform(chance.keys(seed, chance.DESIGN, indices), int(self.units.max()) + 1)
@@ -145,19 +148,25 @@ def _settled(before: FloatArray, now: FloatArray) -> bool:
     return len(tops[0] & tops[1]) > (1 - SETTLED) * count
 
 
+def bind(committee: Committee, rows: Rows, seed: int, ledger: Ledger) -> None:
+    """Begin a run in a ledger, or make sure that its run is this one."""
+    design: dict[str, Any] = {
+        "design": "Committee",
+        "rows": rows.n,
+        "checked": rows.n_checked,
+        "stage": STAGE,
+        "before": rows.before,
+    }
+    ledger.bind(committee.fingerprint(), design, seed=seed, stochastic=True, keep="outcomes")
+
+
 def _bound(
     committee: Committee, rows: Rows, seed: int, ledger: Ledger | None
 ) -> dict[int, dict[int, bytes]]:
     """Bind the ledger, and give what it holds by stage."""
     if ledger is None:
         return {}
-    design: dict[str, Any] = {
-        "design": "Committee",
-        "rows": rows.n,
-        "checked": rows.n_checked,
-        "stage": STAGE,
-    }
-    ledger.bind(committee.fingerprint(), design, seed=seed, stochastic=True, keep="outcomes")
+    bind(committee, rows, seed, ledger)
     kept: dict[int, dict[int, bytes]] = {}
     for indices, _, outcomes in ledger.outcomes():
         for index, outcome in zip(indices.tolist(), outcomes, strict=True):

@@ -15,7 +15,7 @@ import numpy as np
 from databanzhaf._version import __version__
 from databanzhaf.errors import InvalidInput, LedgerMismatch, check_between, check_count
 from databanzhaf.files import write_text
-from databanzhaf.labels import Case, Mislabels, judge
+from databanzhaf.labels import Case, Mislabels, bind, judge
 from databanzhaf.labels import prepare as prepare_case
 from databanzhaf.ledger import Ledger
 from databanzhaf.models import is_classification
@@ -230,9 +230,10 @@ def run_labels(
         outputs.check_not_input(out / name, [source.data, source.validation])
     outputs.make_folder(out)
     started = time.time()
-    _write_record(job, out, status="running")
     try:
         with Ledger(out / "run.db", keep="outcomes") as ledger:
+            bind(job.case, ledger)  # a folder of another run is refused before it is touched
+            _write_record(job, out, status="running")
             found = judge(
                 job.case,
                 budget=job.settings.budget,

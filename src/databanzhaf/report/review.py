@@ -258,6 +258,8 @@ def _rows(count: int) -> str:
 
 def _next(content: ReviewContent) -> str:
     """What to type when decisions.csv is saved."""
+    if not content.command:  # rows that no file holds
+        return 'y_fixed = found.apply(y, decisions="decisions.csv")'
     path = PurePath(content.table_name)
     ending = "".join(path.suffixes[-2:] if path.suffix.lower() == ".gz" else path.suffixes[-1:])
     fixed = path.with_name(f"{path.name.removesuffix(ending)}.fixed{ending}")

@@ -123,7 +123,7 @@ def alerts(found: Mislabels) -> list[str]:
             "The committee predicts the labels no better than a guess, so nothing is flagged: from "
             "these columns nobody can tell which labels are wrong."
         )
-    if found.conflicts:
+    if found.conflicts and found.classes is not None:
         rows = sum(len(part) for part in found.conflicts)
         said.append(
             f"{rows:,} rows have the same cells as another row and a different label; at least "
@@ -228,7 +228,7 @@ def _rows(reviewed: Reviewed, rows: IntArray) -> list[ReviewRow]:
                 row=row,
                 id=_id(ids, row),
                 label=texts[row],
-                suggested=_number(found.suggested[row]) if number else str(found.suggested[row]),
+                suggested=_target(found, row) if number else str(found.suggested[row]),
                 p_wrong=_short(found.p_wrong[row]),
                 rank=int(ranks[row]),
                 flag=bool(found.flag[row]),
@@ -290,6 +290,12 @@ def _long_text(cells: Any) -> str | None:
 
 def _id(ids: Any, row: int) -> str | None:
     return None if ids is None else str(ids[row])
+
+
+def _target(found: Mislabels, row: int) -> str:
+    """The expected target as the table could have it: whole where all are."""
+    expected = float(found.suggested[row])
+    return str(round(expected)) if found.labels.dtype.kind in "iu" else f"{expected:.10g}"
 
 
 def _number(value: float) -> str:

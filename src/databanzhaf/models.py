@@ -32,6 +32,8 @@ _FOR_NUMBERS = (
     "neg_root",
     "neg_median",
 )
+# Whole numbers of more different values are numbers to predict.
+MOST_WHOLE_CLASSES = 20
 _LEARNER_METRICS = {
     "log_loss": "neg_log_loss",
     "mse": "neg_mean_squared_error",
@@ -50,7 +52,7 @@ def is_classification(labels: Any) -> bool:
         return True
     numbers = labels.astype(np.float64)
     return bool((numbers == np.round(numbers)).all()) and len(np.unique(numbers)) <= min(
-        20, max(2, len(numbers) // 2)
+        MOST_WHOLE_CLASSES, max(2, len(numbers) // 2)
     )
 
 

@@ -80,6 +80,8 @@ def test_the_list_the_files_and_what_is_said(train):
     assert file_fingerprint(train) in page
     again = invoke("mislabels", train, "--target", "y", "--id", "name", "--budget", "50", "--quiet")
     assert "labels of `y` to judge" not in again.output
+    assert "Nothing was trained now" in again.output
+    assert "trained now" not in done.output
     assert pd.read_csv(FOLDER / "mislabels.csv", keep_default_na=False).equals(table)
 
 
@@ -134,6 +136,51 @@ def test_reviewed_rows_count_as_checked_in_the_corrected_copy(train):
     assert found["flag"][[3, 5]].tolist() == ["checked", "checked"]
     assert found["p_wrong"][[3, 5]].tolist() == [0, 0]
     assert set(found.sort_values("rank")["row"][:2]) == {39, 76}  # a row before them was dropped
+    with open("train.fixed.csv", "a") as file:
+        file.write("r90,0.1,red,no\n")
+    words = ["mislabels", "train.fixed.csv", "--target", "y", "--budget", "5", "--out", "later"]
+    said = " ".join(invoke(*words).output.split())
+    assert "no row counts as checked: `train.fixed.csv` has changed since" in said
+
+
+def test_a_review_of_all_rows_leaves_nothing_to_do(train):
+    table = pd.read_csv(train)
+    made = tuple(Decision(row, label, "keep") for row, label in enumerate(table["y"][:85]))
+    write_decisions("decisions.csv", Decisions(file_fingerprint(train), "y", made))
+    assert invoke("apply", train, "decisions.csv", "--out", "done.csv").exit_code == 0
+    done = invoke("mislabels", "done.csv", "--target", "y")
+    assert done.exit_code == 2
+    assert "got n_samples = 5, and 85 checked rows" in " ".join(done.output.split())
+
+
+def test_numbers_with_a_decimal_comma_are_fixed():
+    rng = np.random.default_rng(0)
+    a = rng.normal(size=60)
+    table = pd.DataFrame({"a": a, "y": (5 * a + 0.1 * rng.normal(size=60)).round(2)})
+    table.to_csv("t.csv", index=False, sep=";", decimal=",")
+    row = content_of("t.csv")["rows"][0]
+    old, new = row["label"], row["suggested"]
+    made = (Decision(row["row"], old, "fix", new),)
+    write_decisions("decisions.csv", Decisions(file_fingerprint("t.csv"), "y", made))
+    done = invoke("apply", "t.csv", "decisions.csv", *COMMAS, "--out", "fixed.csv")
+    assert done.exit_code == 0, done.output
+    fixed = pd.read_csv("fixed.csv", sep=";", decimal=",")
+    assert fixed["y"][row["row"]] == float(new)
+
+
+COMMAS = ("--separator", ";", "--decimal", ",")
+
+
+def content_of(name):
+    """The first row of a review page."""
+    assert invoke("mislabels", name, "--target", "y", "--budget", "5", *COMMAS).exit_code == 0
+    data = content((Path("runs/t-labels") / "report.html").read_text())
+    first = dict(zip(data["fields"], data["rows"][0], strict=True))
+    number, _, label, _ = data["pool"][0]
+    texts = data["labels"]
+    return {
+        "rows": [{"row": number, "label": texts[label], "suggested": texts[first["suggested"]]}]
+    }
 
 
 def test_a_regression_and_the_value_of_a_row(train):
@@ -183,6 +230,10 @@ def test_noise_is_called_noise():
     said = " ".join(done.output.split())
     assert "no better than a guess, so nothing is flagged" in said
     assert "are wrong (95%" not in said
+    data = content((Path("runs/noise-labels") / "report.html").read_text())
+    assert {row[data["fields"].index("p_wrong")] for row in data["rows"]} == {None}
+    assert data["curve"] is None
+    assert not data["histogram"]
 
 
 @pytest.mark.parametrize(

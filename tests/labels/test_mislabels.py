@@ -274,6 +274,13 @@ def test_models_of_ones_own_join():
     one = db.mislabels(X, y, models=module, budget=50)
     assert one.judges == ("module",)
 
+    class Odd(LogisticRegression):
+        def predict_proba(self, X):
+            return 3 * super().predict_proba(X)
+
+    with pytest.raises(db.DatabanzhafError, match="Odd predicts probabilities that are not"):
+        db.mislabels(X, y, models=Odd(), budget=5, n_jobs=1)
+
 
 def test_mixed_columns_texts_and_other_tables():
     X, y, wrong, _ = blobs(200, seed=4)
@@ -293,6 +300,37 @@ def test_mixed_columns_texts_and_other_tables():
     labels = true.copy()
     labels[:6] = 1 - labels[:6]
     assert set(db.mislabels(texts, labels, budget=50).order[:6]) == set(range(6))
+
+
+def test_wide_sparse_rows_are_narrowed():
+    from scipy.sparse import csr_matrix, hstack, random
+
+    rng = np.random.default_rng(0)
+    true = np.arange(300) % 2
+    words = csr_matrix((rng.random((300, 40)) < 0.3) & (true[:, None] == np.arange(40) % 2))
+    X = hstack([words, random(300, 4000, 0.002, random_state=0)]).tocsr()
+    y = true.copy()
+    y[:12] = 1 - y[:12]
+    result = db.mislabels(X, y, budget=50)
+    assert len(set(result.order[:12]) & set(range(12))) >= 11
+    assert "4,040 columns of the sparse rows became 100 or fewer" in " ".join(result.notes)
+
+
+def test_the_only_row_of_a_class_is_not_called_wrong():
+    X, y, *_ = blobs(120, flips=0.0)
+    y[5] = 7
+    result = db.mislabels(X, y, budget=50)
+    assert result.p_wrong[5] == pytest.approx(np.delete(result.p_wrong, 5).mean())
+    assert not result.flag[5]
+
+
+def test_many_whole_numbers_are_amounts_and_said_to_be():
+    X = np.random.default_rng(0).normal(size=(240, 3))
+    y = np.arange(240) % 24
+    found = prepare(X, y)
+    assert found.classes is None
+    assert "24 different whole numbers, more than 20" in " ".join(found.notes)
+    assert not any("whole numbers" in note for note in prepare(X, y, task="regression").notes)
 
 
 def test_a_regression_names_swapped_targets():

@@ -18,6 +18,7 @@ from databanzhaf.tables.decisions import (
     read_decisions,
     read_sidecar,
     sidecar_path,
+    unused_sidecar,
     write_decisions,
 )
 
@@ -96,6 +97,8 @@ def test_what_a_spreadsheet_makes_of_the_file_is_read(tmp_path):
     again = "\r\n".join(",".join(line[place] for place in order) for line in lines) + "\r\n\r\n"
     (tmp_path / "d.csv").write_bytes(again.encode("utf-8-sig"))
     assert read_decisions(tmp_path / "d.csv").made == (Decision(1, "ä", "drop"),)
+    (tmp_path / "e.csv").write_text(text.replace(",", ";"), encoding="utf-8")
+    assert read_decisions(tmp_path / "e.csv").made == (Decision(1, "ä", "drop"),)
 
 
 HEADER = ",".join(COLUMNS) + "\n"
@@ -162,16 +165,21 @@ def test_decided_rows_are_read_beside_their_own_table_only(tmp_path):
     table = tmp_path / "train.csv.gz"
     table.write_bytes(b"anything")
     assert read_sidecar(table, "y") is None
+    assert unused_sidecar(table, "y") is None
     path = sidecar_path(table)
     assert path == tmp_path / "train.decisions.csv"
     mine = file_fingerprint(table)
     made = (Decision(0, "a", "keep"), Decision(1, "a", "drop"), Decision(2, "a", "fix", "b"))
     write_decisions(path, Decisions(mine, "y", made))
     assert read_sidecar(table, "y") == Decisions(mine, "y", made[:1])
+    assert unused_sidecar(table, "y") is None
     assert read_sidecar(table, "z") is None
+    assert "is about the column `y`" in unused_sidecar(table, "z")
     write_decisions(path, Decisions(mine, "y", made[1:]))
     assert read_sidecar(table, "y") is None
     write_decisions(path, Decisions(TABLE, "y", made))
     assert read_sidecar(table, "y") is None
+    assert "`train.csv.gz` has changed" in unused_sidecar(table, "y")
     path.write_text("something else")
     assert read_sidecar(table, "y") is None
+    assert "`train.decisions.csv` must have the columns" in unused_sidecar(table, "y")

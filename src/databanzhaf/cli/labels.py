@@ -147,6 +147,9 @@ def _tell_labels(screen: Screen, result: LabelResult, folder: Path, page: Path) 
     header = [result.job.settings.source.target if name == "label" else name for name in names]
     title = f"The {len(rows)} most doubtful of {len(found.labels):,} labels"
     show_table(screen, header, rows, f"{title}, {found.n_trainings:,} trainings")
+    if kept := found.n_trainings - result.trained:
+        what = "Nothing was trained" if not result.trained else f"{result.trained:,} were trained"
+        screen.print(f"{what} now: {folder / 'run.db'} had {kept:,} trainings of this run.")
     for alert in alerts(found):
         screen.print(alert)
     for sentence in _verdict(result):

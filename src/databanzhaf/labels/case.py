@@ -15,7 +15,7 @@ from databanzhaf.frames import as_array, as_pandas
 from databanzhaf.labels.copies import MOST_TOGETHER, copies_of, digests
 from databanzhaf.labels.judges import Judges, as_frame, make_judges
 from databanzhaf.labels.result import positions
-from databanzhaf.models import is_classification
+from databanzhaf.models import MOST_WHOLE_CLASSES, is_classification
 from databanzhaf.protocols import BoolArray, FloatArray, IntArray
 
 # Targets farther from the middle than this count as that far: one absurd target would otherwise
@@ -149,6 +149,7 @@ def prepare(
     )
     units, conflicts = copies_of(both, numbers, n)
     noted = [*_again(both, len(labels), X_checked is not None), *_copied(both, n)]
+    noted += _as_numbers(labels) if task == "auto" and classes is None else []
     return Case(
         labels,
         index if hasattr(X, "iloc") else None,
@@ -232,6 +233,16 @@ def take(X: Any, rows: IntArray) -> Any:
     if hasattr(X, "iloc"):
         return X.iloc[rows]
     return X[rows] if hasattr(X, "tocsr") else np.asarray(X)[rows]
+
+
+def _as_numbers(labels: Any) -> list[str]:
+    """That whole numbers are read as numbers to predict, since they are many."""
+    if labels.dtype.kind not in "iu" or (count := len(np.unique(labels))) > len(labels) / 5:
+        return []
+    return [
+        f"The labels are {count} different whole numbers, more than {MOST_WHOLE_CLASSES}, and are "
+        "read as numbers to predict. If they are classes, set the task to classification."
+    ]
 
 
 def _column(name: str, y: Any) -> Any:
@@ -330,10 +341,11 @@ def _check(labels: Any, all_labels: Any, n: int, classifies: bool) -> None:
             remedy='Pass task="classification".',
         )
     if n < 10:
+        checked = len(all_labels) - n
         raise InvalidInput(
-            "wrong labels are told from ten rows on",
-            got=f"n_samples = {n}",
-            remedy="Give more rows.",
+            "wrong labels are found among ten rows or more",
+            got=f"n_samples = {n}" + (f", and {checked:,} checked rows" if checked else ""),
+            remedy="Give more rows, or read these labels yourself.",
         )
     if classifies and len(np.unique(labels)) < 2:
         raise InvalidInput(

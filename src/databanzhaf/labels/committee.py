@@ -11,11 +11,18 @@ import numpy as np
 from databanzhaf import chance
 from databanzhaf.labels.judges import Judge
 from databanzhaf.labels.tally import Shape, pack
-from databanzhaf.protocols import BoolArray, FloatArray, KeyArray
+from databanzhaf.protocols import BoolArray, Float32Array, FloatArray, KeyArray
 
 # Bytes of the answers that are in memory at a time.
 _MOST_BYTES = 32 * 2**20
 STAGE = 50
+
+
+def _probable(answers: Float32Array) -> bool:
+    if not answers.size:
+        return True
+    sums = answers.sum(axis=1)
+    return bool(answers.min() > -1e-3 and np.abs(sums - 1).max() < 1e-2)
 
 
 class Committee:
@@ -62,9 +69,14 @@ class Committee:
         for place, judge in enumerate(self.judges):
             own = chance.fold(keys, np.full(len(keys), place, dtype=np.uint64))
             answers = judge.answers(coalitions, own)
-            bad = ~np.isfinite(answers).all(axis=2) & ~coalitions
-            if bad.any():
+            outside = answers[~coalitions]
+            if not np.isfinite(outside).all():
                 raise ValueError(f"the judge {judge.name} predicts what is no number")
+            if self.classes is not None and not _probable(outside):
+                raise ValueError(
+                    f"the judge {judge.name} predicts probabilities that are not between 0 and 1, "
+                    "or do not sum to 1"
+                )
             said.append(answers)
         return [
             pack(np.stack([answers[place] for answers in said]), ~inside, self.unit)

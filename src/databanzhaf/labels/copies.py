@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -36,7 +38,9 @@ def digests(X: Any) -> Any:
         import pandas as pd
 
         return pd.util.hash_pandas_object(X, index=False).to_numpy()
-    rows = X.toarray() if hasattr(X, "tocsr") else np.asarray(X)
+    if hasattr(X, "tocsr"):
+        return _of_sparse(X.tocsr())
+    rows = np.asarray(X)
     if rows.dtype.kind in "UO":
         import pandas as pd
 
@@ -45,3 +49,19 @@ def digests(X: Any) -> Any:
     flat = np.ascontiguousarray(rows.reshape(len(rows), -1))
     flat = flat + 0 if flat.dtype.kind == "f" else flat  # -0.0 is 0.0
     return flat.view([("", f"V{flat.dtype.itemsize * flat.shape[1]}")]).ravel()
+
+
+def _of_sparse(X: Any) -> Any:
+    """By the cells that are not zero."""
+    X = X.copy()
+    X.sum_duplicates()
+    X.eliminate_zeros()
+    starts = X.indptr
+    keys = [
+        hashlib.blake2b(
+            X.indices[low:high].astype(np.int64).tobytes() + X.data[low:high].tobytes(),
+            digest_size=8,
+        ).digest()
+        for low, high in pairwise(starts)
+    ]
+    return np.frombuffer(b"".join(keys), dtype=np.uint64)

@@ -78,7 +78,12 @@ class OfClasses:
         self._means, self._channel = means, channel = self._fit(tally)
         here, labels = np.arange(self.n), self.labels[: self.n]
         posterior = channel.posterior(means, labels)
-        self._wrong = wrong = 1 - posterior[here, labels]
+        wrong = 1 - posterior[here, labels]
+        # No model that has not seen the only row of a class knows the class.
+        alone = np.bincount(self.labels)[labels] == 1
+        if alone.any() and not alone.all():
+            wrong[alone] = wrong[~alone].mean()
+        self._wrong = wrong
         others = posterior.copy()
         others[here, labels] = -1.0
         suggested = others.argmax(axis=1)

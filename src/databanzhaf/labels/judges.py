@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,11 +18,14 @@ from databanzhaf.games.trained_game import TrainedGame
 from databanzhaf.models import make_game
 from databanzhaf.protocols import BoolArray, Float32Array, KeyArray
 from databanzhaf.tables import Encoder
+from databanzhaf.tables.texts import MOST_COLUMNS, narrowed
 
 # Columns times classes up to which boosting joins. On 512 columns it took seven times as long as
 # the network, the next slowest, and without it the committee finds hardly fewer wrong labels
 # (0.655 instead of 0.658 on the mean of eight tables).
 MOST_FOR_BOOSTING = 200
+# Sparse rows of more columns are narrowed.
+MOST_SPARSE_COLUMNS = 500
 # Rows that stand in for validation rows, which nobody reads.
 _FEW = 2
 
@@ -104,6 +108,11 @@ def _asked(models: Any) -> list[Any]:
     return found
 
 
+def is_wide(X: Any) -> bool:
+    """Whether rows are sparse and would fill memory as a table of all columns."""
+    return hasattr(X, "tocsr") and X.shape[1] > MOST_SPARSE_COLUMNS
+
+
 class Tables:
     """The rows as each kind of model takes them."""
 
@@ -116,20 +125,35 @@ class Tables:
     def encoded(self, *, one_hot: bool, fills_gaps: bool) -> Any:
         how = one_hot, fills_gaps
         if how not in self._encoded:
-            frame = as_frame(self.given)
-            encode = Encoder(frame, one_hot=one_hot, fills_gaps=fills_gaps)
-            self._encoded[how] = encode(frame)
-            self.notes, self.read_as = self.notes or tuple(encode.notes), encode.read_as
+            encode = Encoder(self.frame, one_hot=one_hot, fills_gaps=fills_gaps)
+            self._encoded[how] = encode(self.frame)
+            noted = [*encode.notes, *(_narrowed(self.given) if is_wide(self.given) else ())]
+            self.notes, self.read_as = self.notes or tuple(noted), encode.read_as
         return self._encoded[how]
+
+    @cached_property
+    def frame(self) -> Any:
+        return as_frame(self.given)
+
+
+def _narrowed(X: Any) -> list[str]:
+    return [
+        f"The {X.shape[1]:,} columns of the sparse rows became {MOST_COLUMNS} or fewer by "
+        "truncated SVD."
+    ]
 
 
 def as_frame(X: Any) -> Any:
-    """Rows as a data frame; pictures as one column for each number."""
+    """Rows as a data frame; pictures as one column for each number, sparse rows of many columns as
+    up to 100 numbers.
+    """
     if hasattr(X, "columns"):
         return X
     import pandas as pd
 
-    rows = X.toarray() if hasattr(X, "tocsr") else np.asarray(X)
+    if is_wide(X):
+        return pd.DataFrame(narrowed(X)).rename(columns=str)
+    rows = np.asarray(X.toarray() if hasattr(X, "tocsr") else X)
     if rows.ndim == 1 and rows.dtype.kind in "UO":
         return pd.DataFrame({"text": rows})
     return pd.DataFrame(rows.reshape(len(rows), -1)).rename(columns=str)

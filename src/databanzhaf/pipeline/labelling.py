@@ -24,7 +24,7 @@ from databanzhaf.pipeline.record import machine, versions
 from databanzhaf.pipeline.settings import Settings
 from databanzhaf.protocols import IntArray
 from databanzhaf.tables import file_digest
-from databanzhaf.tables.decisions import file_fingerprint, read_sidecar
+from databanzhaf.tables.decisions import file_fingerprint, read_sidecar, unused_sidecar
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -110,12 +110,15 @@ class LabelJob:
 
 @dataclass(frozen=True, eq=False)
 class LabelResult:
-    """What one run found, and its job."""
+    """What one run found, and its job; `trained` counts the models of this call, not those that the
+    ledger had.
+    """
 
     job: LabelJob
     found: Mislabels
     table: pd.DataFrame
     seconds: float
+    trained: int
 
     @property
     def fingerprint(self) -> str:
@@ -165,6 +168,7 @@ def prepare_labels(settings: LabelSettings) -> LabelJob:
         *(notes.classes(source.target, target, asked=asked) if classifies else ()),
         *notes.formulas(ids),
         *_of_known(known, source.data),
+        *([unused] if (unused := unused_sidecar(source.data, source.target)) else []),
     ]
     names = None if ids is None else ids.to_numpy()
     return LabelJob(settings, case, table, features, names, known, digests, tuple(said))
@@ -234,6 +238,7 @@ def run_labels(
         with Ledger(out / "run.db", keep="outcomes") as ledger:
             bind(job.case, ledger)  # a folder of another run is refused before it is touched
             _write_record(job, out, status="running")
+            before = ledger.count()
             found = judge(
                 job.case,
                 budget=job.settings.budget,
@@ -241,13 +246,14 @@ def run_labels(
                 ledger=ledger,
                 progress=watch or False,
             )
+            trained = (ledger.count() - before) * len(found.judges)
     except LedgerMismatch as error:
         raise error.with_remedy("Give another --out, or the settings of that run.") from error
     table = found.table()
     if job.ids is not None:
         table["id"] = job.ids
     outputs.write_table(out / "mislabels.csv", table)
-    result = LabelResult(job, found, table, time.time() - started)
+    result = LabelResult(job, found, table, time.time() - started, trained)
     _write_record(job, out, status="finished", result=result)
     return result
 

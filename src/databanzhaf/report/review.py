@@ -62,7 +62,8 @@ class ReviewRow:
     ----------
     row, id : its number in the user's table, from 0, and its name there, if it has one
     label, suggested : texts; of a regression the number and the expected value
-    p_wrong, p_suggested : probability that the label is wrong, and that the suggested one is right
+    p_wrong, p_suggested : probability that the label is wrong, and that the suggested one is
+        right; None where the judges know no better than a guess
     agreement : share of the models that disagree with the label
     margin : probability of the row's own label minus that of the suggested one
     rank : 1 is the most doubtful
@@ -81,7 +82,7 @@ class ReviewRow:
     id: str | None
     label: str
     suggested: str
-    p_wrong: float
+    p_wrong: float | None
     rank: int
     flag: bool
     cells: Sequence[str]

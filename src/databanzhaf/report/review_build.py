@@ -178,8 +178,12 @@ def _summary(found: Mislabels) -> ReviewSummary:
         share_unknown=unknown,
         found_of_100=found.found_of_100 if len(flagged) else None,
         expected_first=[(near, float(expected[near - 1]))] if near and found.learned else [],
-        curve=(at.tolist(), [round(float(each), 2) for each in expected[at - 1]]),
-        histogram=np.histogram(judged, bins=_BARS, range=(0, 1))[0].tolist(),
+        curve=(at.tolist(), [round(float(each), 2) for each in expected[at - 1]])
+        if found.learned
+        else None,
+        histogram=np.histogram(judged, bins=_BARS, range=(0, 1))[0].tolist()
+        if found.learned
+        else (),
         pairs=sorted(((*pair, n) for pair, n in pairs.items()), key=lambda each: -each[2]),
     )
 
@@ -229,11 +233,11 @@ def _rows(reviewed: Reviewed, rows: IntArray) -> list[ReviewRow]:
                 id=_id(ids, row),
                 label=texts[row],
                 suggested=_target(found, row) if number else str(found.suggested[row]),
-                p_wrong=_short(found.p_wrong[row]),
+                p_wrong=_short(found.p_wrong[row]) if found.learned else None,
                 rank=int(ranks[row]),
                 flag=bool(found.flag[row]),
                 cells=cells(row),
-                p_suggested=None if number else _short(found.p_suggested[row]),
+                p_suggested=None if number or not found.learned else _short(found.p_suggested[row]),
                 agreement=_short(found.agreement[row]),
                 margin=_short(found.margin[row]),
                 judges=_judges(found, row),

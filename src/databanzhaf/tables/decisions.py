@@ -185,19 +185,37 @@ def sidecar_path(table: str | Path) -> Path:
 
 def read_sidecar(table: str | Path, target: str) -> Decisions | None:
     """The rows that were decided before this table was written, each as a keep; None if no file
-    beside the table lists them, or if it belongs to another table or target.
+    beside the table lists them, or if it cannot be used (`unused_sidecar` says why).
 
     Decisions to fix or drop are left out: the table has not followed them.
     """
+    found = _sidecar(table, target)
+    return found if isinstance(found, Decisions) and found.made else None
+
+
+def unused_sidecar(table: str | Path, target: str) -> str | None:
+    """Why the file of decided rows beside a table is not used, as a sentence; None if it is used,
+    or if there is none.
+    """
+    found = _sidecar(table, target)
+    return found if isinstance(found, str) else None
+
+
+def _sidecar(table: str | Path, target: str) -> Decisions | str | None:
     path = sidecar_path(table)
+    if not path.is_file():
+        return None
+    ignored = f"`{path.name}` is not used, and no row counts as checked"
     try:
-        found = read_decisions(path) if path.is_file() else None
-    except InvalidInput:
-        return None
-    if found is None or (found.table, found.target) != (file_fingerprint(table), target):
-        return None
+        found = read_decisions(path)
+    except InvalidInput as error:
+        return f"{ignored}: {error.rule.replace(str(path), path.name)}."
+    if found.target != target:
+        return f"{ignored}: it is about the column `{found.target}`."
+    if found.table != file_fingerprint(table):
+        return f"{ignored}: `{Path(table).name}` has changed since it was written."
     kept = tuple(each for each in found.made if each.decision == "keep")
-    return Decisions(found.table, found.target, kept) if kept else None
+    return Decisions(found.table, found.target, kept)
 
 
 def _lines(path: Path) -> Iterator[list[str]]:
@@ -212,7 +230,11 @@ def _lines(path: Path) -> Iterator[list[str]]:
     try:
         # Spreadsheets begin a file with a byte order mark.
         text = content.decode("utf-8-sig")
-        yield from (line for line in csv.reader(io.StringIO(text, newline=""), strict=True) if line)
+        # Spreadsheets of many countries save commas as semicolons.
+        first = text.partition("\n")[0]
+        separator = ";" if ";" in first and "," not in first else ","
+        lines = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
+        yield from (line for line in lines if line)
     except UnicodeDecodeError as error:
         raise InvalidInput(
             f"`{path}` must be UTF-8 text",

@@ -94,7 +94,7 @@ def rewrite(
     how: dict[str, Any] = {"encoding": encoding, "separator": separator, "decimal": decimal}
     before = read_labelled(path, decisions.target, **how)
     _check_rows(path, decisions, before)
-    plan = _plan(decisions, before)
+    plan = _plan(decisions, before, decimal)
     content = _content(path, before, plan, encoding, separator)
     decided = _decided(path, decisions, before)
     written: Path | None = None
@@ -192,7 +192,7 @@ def _check_rows(path: Path, decisions: Decisions, before: Labelled) -> None:
         )
 
 
-def _plan(decisions: Decisions, before: Labelled) -> _Plan:
+def _plan(decisions: Decisions, before: Labelled, decimal: str) -> _Plan:
     rows = len(before.table)
     source, kept = np.arange(rows, dtype=np.int64), np.ones(rows, dtype=np.bool_)
     new: dict[str, int] = {}
@@ -204,7 +204,10 @@ def _plan(decisions: Decisions, before: Labelled) -> _Plan:
             fixed.append(each.row)
             place = before.row_of.get(each.new_label)
             if place is None:
-                place = rows + new.setdefault(each.new_label, len(new))
+                label = each.new_label
+                if before.kind == "text" and before.is_number:  # as the table writes numbers
+                    label = label.replace(".", decimal)
+                place = rows + new.setdefault(label, len(new))
             source[each.row] = place
     return _Plan(source, tuple(new), np.array(sorted(fixed), dtype=np.int64), kept)
 

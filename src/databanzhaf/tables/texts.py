@@ -83,7 +83,6 @@ class FreeText:
     """
 
     def __init__(self, column: pd.Series[Any]) -> None:
-        from sklearn.decomposition import TruncatedSVD
         from sklearn.feature_extraction.text import HashingVectorizer, TfidfTransformer
 
         how: dict[str, Any] = {"n_features": _BUCKETS, "alternate_sign": False, "norm": None}
@@ -104,14 +103,7 @@ class FreeText:
             )
             if len(filled)
         )
-        most = min(MOST_COLUMNS, max(FEW_COLUMNS, rows.shape[0] // ROWS_FOR_A_COLUMN), *rows.shape)
-        # The shares of the variance, which are not used, have none to divide by for one row.
-        with one_blas_thread(), np.errstate(invalid="ignore", divide="ignore"):
-            svd = TruncatedSVD(most, random_state=0).fit(rows)
-        kept = svd.singular_values_ > _LEAST_SHARE * svd.singular_values_[0]
-        self._directions: FloatArray = svd.components_[kept].T
-        spread = float((rows @ self._directions).std(axis=0).max())
-        self._factor = 1 / spread if spread > _STEP else 1.0
+        self._directions = _directions(rows)
         self.columns = self._directions.shape[1]
 
     def __call__(self, column: pd.Series[Any]) -> FloatArray:
@@ -128,8 +120,36 @@ class FreeText:
             )
             if len(filled)
         )
-        numbers = self._factor * (rows @ self._directions)
-        return np.asarray(np.round(numbers / _STEP) * _STEP + 0.0)  # no -0.0, which has other bits
+        return _projected(rows, self._directions)
+
+
+def narrowed(rows: Any) -> FloatArray:
+    """Sparse rows of many columns, such as counts of words, as up to 100 numbers each: projected on
+    their first right singular vectors, as free text is.
+    """
+    rows = rows.tocsr().astype(np.float64)
+    return _projected(rows, _directions(rows))
+
+
+def _directions(rows: Any) -> FloatArray:
+    """The first right singular vectors in columns, times one factor: the one that varies most has
+    the standard deviation 1.
+    """
+    from sklearn.decomposition import TruncatedSVD
+
+    most = min(MOST_COLUMNS, max(FEW_COLUMNS, rows.shape[0] // ROWS_FOR_A_COLUMN), *rows.shape)
+    # The shares of the variance, which are not used, have none to divide by for one row.
+    with one_blas_thread(), np.errstate(invalid="ignore", divide="ignore"):
+        svd = TruncatedSVD(most, random_state=0).fit(rows)
+    kept = svd.singular_values_ > _LEAST_SHARE * svd.singular_values_[0]
+    directions = svd.components_[kept].T
+    spread = float((rows @ directions).std(axis=0).max())
+    return np.asarray(directions / spread if spread > _STEP else directions)
+
+
+def _projected(rows: Any, directions: FloatArray) -> FloatArray:
+    # Adding zero leaves no -0.0, which has other bits.
+    return np.asarray(np.round((rows @ directions) / _STEP) * _STEP + 0.0)
 
 
 def _texts(column: pd.Series[Any]) -> list[str]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
+import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -159,6 +162,8 @@ def resolve_device(device: str) -> str:
             got=short(device),
             remedy='Try "auto".',
         )
+    if device == "auto" and "torch" not in sys.modules and not _has_driver():
+        return "cpu"
     try:
         import torch
     except ImportError as error:
@@ -173,3 +178,16 @@ def resolve_device(device: str) -> str:
         f"device {device!r} was asked for, but torch sees no CUDA device here",
         remedy='Use device="cpu" or "auto".',
     )
+
+
+def _has_driver() -> bool:
+    """Whether a driver of a GPU may be there. To ask torch takes more than a second, in which a
+    small run would be done.
+    """
+    for name in ("libcuda.so.1", "nvcuda.dll"):
+        try:
+            ctypes.CDLL(name)
+        except OSError:
+            continue
+        return True
+    return Path("/dev/kfd").exists()  # AMD's

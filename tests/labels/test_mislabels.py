@@ -38,7 +38,7 @@ def test_wrong_labels_are_found_and_the_right_ones_suggested(found):
     assert (result.suggested[wrong] == true[wrong]).all()
     low, high = result.share[1:]
     assert low - 0.02 <= 0.1 <= high + 0.02
-    assert result.found_of_100 > 80
+    assert result.found_of_100 == pytest.approx(100 * result.flag[wrong].mean(), abs=15)
     assert abs(result.expected_wrong(24) - wrong[result.order[:24]].sum()) < 4
     table = result.table()
     assert list(table.columns) == [
@@ -150,6 +150,16 @@ def test_flags_keep_their_promise(flips, n_checked):
             assert result.share[1] - 0.02 <= flips <= result.share[2] + 0.02
     assert flags > (50 if flips != 0.3 else 0)
     assert right / flags <= 0.2 + 4 * np.sqrt(0.2 * 0.8 / flags)
+
+
+def test_one_class_whose_labels_are_often_wrong_is_seen():
+    """Of class 1 four labels in ten are wrong, of class 0 none."""
+    X, _, _, true = blobs(400, flips=0.0, apart=2.0)
+    wrong = (true == 1) & (np.random.default_rng(0).random(400) < 0.4)
+    result = db.mislabels(X, np.where(wrong, 0, true), budget=150)
+    assert result.flag[wrong].mean() > 0.9
+    assert wrong[result.flag].mean() > 0.9
+    assert result.share[1] - 0.02 <= wrong.mean() <= result.share[2] + 0.02
 
 
 def test_many_classes_and_a_rare_one():

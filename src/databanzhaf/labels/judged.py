@@ -16,6 +16,7 @@ from databanzhaf.protocols import BoolArray, FloatArray, IntArray
 # Planted errors from which the share that a list would find is computed.
 _PLANTS = 20_000
 _WIDE = 0.9  # of an interval of expected targets
+_LEAST = 1e-6  # of a side of it, in spreads
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,8 +138,14 @@ class OfNumbers:
         self._spread, self._wrong = fit, fit.wrong
         targets = self.targets[: self.n]
         errors, wrong = targets - fit.expected, fit.wrong
-        size = np.abs(errors) / fit.spread
-        half = _weighted_quantile(size, 1 - wrong, _WIDE) * fit.spread
+        sides = (1 - _WIDE) / 2, (1 + _WIDE) / 2
+        below, above = (
+            _weighted_quantile(errors / fit.spread, 1 - wrong, side) * fit.spread for side in sides
+        )
+        below, above = (
+            np.minimum(below, -_LEAST * fit.spread),
+            np.maximum(above, _LEAST * fit.spread),
+        )
         theirs = np.abs(targets - means)
         wide = np.array([_weighted_quantile(each, 1 - wrong, _WIDE) for each in theirs])
         middle = np.median(targets)
@@ -147,15 +154,15 @@ class OfNumbers:
             fit.expected,
             wrong,
             (theirs > wide[:, None]).mean(axis=0),
-            1 - np.abs(errors) / half,
+            1 - errors / np.where(errors > 0, above, below),
             _share(wrong, fit.interval()),
             means,
             theirs,
             np.broadcast_to(wide[:, None], theirs.shape),
             _skill(np.sign(np.abs(targets - middle) - np.abs(errors))),
             fit.name,
-            fit.expected - half,
-            fit.expected + half,
+            fit.expected + below,
+            fit.expected + above,
         )
 
     def found(self, threshold: float) -> float:

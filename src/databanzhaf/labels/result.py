@@ -37,8 +37,8 @@ class Mislabels:
         regression of those for which the target is outside nine of ten.
     margin : float64 array (n,)
         Probability of the row's own label minus that of the suggested one, averaged over
-        judges; for a regression 1 minus the distance from the expected number, in half-widths of
-        its interval. Below zero the judges disagree with the label.
+        judges; for a regression 1 minus the distance from the expected number, in widths of that
+        side of its interval. Below zero the judges disagree with the label.
     flag : bool array (n,)
         The longest list of which a share of `fdr` at most is expected to be right.
     share : tuple of three floats

@@ -377,7 +377,7 @@ def test_the_first_draw_is_told_by_itself_where_it_has_more_coalitions():
     (compared,) = comparison.first_draw(
         table, ["banzhaf"], Setting(scale=1.0, draws=2), {"shapley": "a baseline"}
     )
-    assert compared.endswith("The simple baselines there: a baseline 0.375.")
+    assert compared.endswith("The columns without values there: a baseline 0.375.")
     assert comparison.first_draw(table, ["banzhaf", "shapley"], Setting(scale=0.1, draws=2)) == ()
     assert comparison.first_draw(table, ["banzhaf", "shapley"], Setting(scale=1.0, draws=1)) == ()
 

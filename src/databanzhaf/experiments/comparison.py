@@ -112,9 +112,9 @@ def first_draw(
     table: pd.DataFrame,
     columns: list[str],
     setting: Setting,
-    baselines: dict[str, str] | None = None,
+    others: dict[str, str] | None = None,
 ) -> tuple[str, ...]:
-    """What the first draw says by itself, where it has more coalitions than the others; `baselines`
+    """What the first draw says by itself, where it has more coalitions than the others; `others`
     are columns to compare with, and their labels.
     """
     if setting.n_draws == 1 or setting.scale <= FURTHER:
@@ -126,9 +126,9 @@ def first_draw(
         f"columns on the first draw alone, mean over {counted(means)}: "
         f"{_averages(means, columns)}; best on: {_best_on(means, columns)}."
         + (
-            " The simple baselines there: "
-            f"{_averages(means.rename(columns=baselines), list(baselines.values()))}."
-            if baselines
+            " The columns without values there: "
+            f"{_averages(means.rename(columns=others), list(others.values()))}."
+            if others
             else ""
         ),
     )

@@ -13,20 +13,28 @@ from databanzhaf.experiments import baselines, comparison, draw_values, ledgers,
 from databanzhaf.experiments.draw_values import NAMES, OURS, Valued
 from databanzhaf.experiments.notions import NOTIONS
 from databanzhaf.experiments.outcome import Claim, Outcome
+from databanzhaf.experiments.protocol import Draw
 from databanzhaf.experiments.setting import Setting
 from databanzhaf.experiments.texts import text
 from databanzhaf.experiments.weighted_training import differs, origins, samples
 
-# Each column, and the values that it ranks rows by; baselines need none.
+# Our way to find wrong labels, which needs no values.
+FINDERS: Final = {
+    "mislabels": "`mislabels`",
+    "mislabels_checked": "`mislabels`, validation rows as checked rows",
+}
+WITHOUT_VALUES: Final = {**baselines.NAMES, **FINDERS}
+# Each column, and the values that it ranks rows by, if any.
 SCORED: Final = {
     **{column: column for column in draw_values.COLUMNS},
-    **dict.fromkeys(baselines.NAMES),
+    **dict.fromkeys(WITHOUT_VALUES),
 }
 
 # Version of the F1: 2 puts equal values in order by chance.
 RULE = 2
 
 BASELINES_EXPLAINED = text("mislabel_detection_baselines", neighbours=baselines.NEIGHBOURS)
+FINDERS_EXPLAINED = text("mislabel_detection_finders")
 
 
 def run(setting: Setting) -> Outcome:
@@ -40,8 +48,8 @@ def run(setting: Setting) -> Outcome:
     paper = comparison.paper_table("paper_mislabel_f1.csv")
     means = comparison.means_of(table)
     tell = comparison.enough(setting, means)
-    columns = [*NOTIONS, *OURS, *baselines.NAMES]
-    shown = comparison.beside(table, paper, columns).rename(columns=baselines.NAMES)
+    columns = [*NOTIONS, *OURS, *WITHOUT_VALUES]
+    shown = comparison.beside(table, paper, columns).rename(columns=WITHOUT_VALUES)
     over = means[columns].mean().sort_values(ascending=False)
     notion, simple = str(over[list(NOTIONS)].idxmax()), str(over[list(baselines.NAMES)].idxmax())
     better = int((means[notion] > means[simple]).sum())
@@ -84,14 +92,15 @@ def run(setting: Setting) -> Outcome:
         shown,
         notes=(
             "The columns after `Beta(1, 16)` are not the paper's: other utilities and notions of "
-            "ours, then what a person would try first.",
+            "ours, then what a person would try first, then our `mislabels`.",
             comparison.OURS_EXPLAINED,
             BASELINES_EXPLAINED,
+            FINDERS_EXPLAINED,
             comparison.mean_over(
-                means.rename(columns=baselines.NAMES),
-                [baselines.NAMES.get(name, name) for name in columns],
+                means.rename(columns=WITHOUT_VALUES),
+                [WITHOUT_VALUES.get(name, name) for name in columns],
             ),
-            *comparison.first_draw(table, list(NOTIONS), setting, baselines.NAMES),
+            *comparison.first_draw(table, list(NOTIONS), setting, WITHOUT_VALUES),
             *(
                 []
                 if spread != spread
@@ -118,13 +127,22 @@ def f1_scores(valued: Valued, setting: Setting, columns: Collection[str]) -> dic
     )
 
     def vectors(column: str) -> list[db.Estimate]:
+        if column in FINDERS:
+            simple[column] = _ranks(valued.draw, setting, checked=column == "mislabels_checked")
         return (
             [draw_values.as_estimate(simple[column], column)]
-            if column in baselines.NAMES
+            if column in WITHOUT_VALUES
             else valued.vectors(column)
         )
 
     return {column: [f1(one, wrong) for one in vectors(column)] for column in columns}
+
+
+def _ranks(draw: Draw, setting: Setting, *, checked: bool) -> Any:
+    """The rank of each row by `mislabels`, 1 for the most doubtful."""
+    known = (draw.X_val, draw.y_val) if checked else ()
+    found = db.mislabels(draw.X, draw.y, *known, seed=setting.seed, n_jobs=1, device="cpu")
+    return found.rank.astype(np.float64)
 
 
 def f1(estimate: db.Estimate, wrong: Any) -> float:
@@ -132,7 +150,7 @@ def f1(estimate: db.Estimate, wrong: Any) -> float:
 
 
 def _label(name: Any) -> str:
-    return str(NAMES.get(name) or baselines.NAMES[name])
+    return str(NAMES.get(name) or WITHOUT_VALUES[name])
 
 
 def _draw(figure: Any, f1s: pd.DataFrame) -> None:
@@ -142,6 +160,7 @@ def _draw(figure: Any, f1s: pd.DataFrame) -> None:
         ("the paper's notions", NOTIONS, "tab:red"),
         ("ours", OURS, "tab:orange"),
         ("simple baselines", baselines.NAMES, "tab:gray"),
+        ("our mislabels", FINDERS, "tab:blue"),
     ):
         chosen = f1s.columns.isin(list(names))
         ax.barh(place[chosen], f1s.mean()[chosen], color=colour, label=kind)

@@ -470,6 +470,16 @@ def test_no_warning_escapes(found):
         db.mislabels(X[:60], y[:60], budget=10)
 
 
+def test_checked_rows_of_one_class_are_noted():
+    X, y, _, _ = blobs()
+    one = np.flatnonzero(y == 0)[:20]
+    rest = np.setdiff1d(np.arange(len(y)), one)
+    case = prepare(X[rest], y[rest], X[one], y[one])
+    assert "No checked row has the label '1'" in " ".join(case.notes)
+    both = np.arange(20)
+    assert not prepare(X[20:], y[20:], X[both], y[both]).notes
+
+
 def test_a_page_and_its_decisions_from_python(found, tmp_path):
     from databanzhaf.tables.decisions import Decision, Decisions, write_decisions
 
@@ -489,6 +499,14 @@ def test_a_page_and_its_decisions_from_python(found, tmp_path):
     assert fixed[first] == true[first]
     assert fixed.dtype == y.dtype
     assert result.dropped(tmp_path / "d.csv").tolist() == [second]
+    made = (
+        Decision(0, str(y[0]), "fix", "7"),
+        Decision(1, str(y[1]), "fix", str(1 - y[1])),
+    )
+    write_decisions(tmp_path / "n.csv", Decisions(result.fingerprint, "label", made))
+    fixed = result.apply(y, decisions=tmp_path / "n.csv")
+    assert fixed[:2].tolist() == [7, 1 - y[1]]
+    assert fixed.dtype == y.dtype
     write_decisions(tmp_path / "e.csv", Decisions("0" * 16, "label", made))
     with pytest.raises(db.InvalidInput, match="about these rows"):
         result.apply(y, decisions=tmp_path / "e.csv")

@@ -151,6 +151,8 @@ def prepare(
     units, conflicts = copies_of(both, numbers, n)
     noted = [*_again(both, len(labels), X_checked is not None), *_copied(both, n)]
     noted += _as_numbers(labels) if task == "auto" and classes is None else []
+    if X_checked is not None and classes is not None:
+        noted += _one_sided(classes, all_labels[n:])
     return Case(
         labels,
         index if hasattr(X, "iloc") else None,
@@ -167,6 +169,19 @@ def prepare(
         _before(before, classes, np.flatnonzero(known), len(numbers) - n, len(labels)),
         tuple(noted),
     )
+
+
+def _one_sided(classes: Any, checked: Any) -> list[str]:
+    """A note on classes that no checked row has."""
+    without = [repr(str(label)) for label in classes if not (checked == label).any()]
+    if not without or len(classes) - len(without) > 10:
+        return []
+    shown = ", ".join(without[:3]) + (", ..." if len(without) > 3 else "")
+    return [
+        f"No checked row has the label {shown}. Checked rows of some classes only mislead: the "
+        "share of wrong labels can be far from the interval that is shown. Add checked rows of "
+        "every class, drawn at random."
+    ]
 
 
 def _before(before: Any, classes: Any, known: IntArray, n_checked: int, n_rows: int) -> IntArray:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -120,12 +121,13 @@ class Mislabels:
         n = len(self.p_wrong)
         ids = [""] * n if self.index is None or _plain(self.index) else list(self.index)
         columns: dict[str, Any] = {"row": np.arange(n), "id": ids, "label": self.labels}
-        if self.classes is None:
-            columns |= {"expected": self.suggested, "low": self.low, "high": self.high}
-        else:
-            columns["suggested"] = self.suggested
         # Judges that know no better than a guess have no say.
         told = 1.0 if self.learned else np.nan
+        if self.low is None or self.high is None:
+            columns["suggested"] = self.suggested
+        else:
+            columns["expected"] = self.suggested
+            columns |= {"low": self.low * told, "high": self.high * told}
         columns["p_wrong"] = self.p_wrong * told
         if self.classes is not None:
             columns["p_suggested"] = self.p_suggested * told
@@ -192,6 +194,9 @@ class Mislabels:
                     remedy="Decide that row again.",
                 ) from error
         known = {str(label): label for label in self.classes}
+        if text not in known and self.classes.dtype.kind in "iu":
+            with suppress(ValueError):
+                return int(text)
         return known.get(text, text)
 
     def __repr__(self) -> str:
@@ -218,14 +223,17 @@ def _plain(index: Any) -> bool:
     return hasattr(index, "start") and hasattr(index, "step")
 
 
-def _with(labels: Any, rows: IntArray, new: Any) -> Any:
-    """Labels changed in some rows; texts get as much room as they need."""
-    new = np.asarray(new, dtype=None if len(rows) else labels.dtype)
-    if labels.dtype.kind == "U" and new.dtype.kind == "U":
-        labels = labels.astype(np.result_type(labels, new))
-    elif labels.dtype.kind != new.dtype.kind:
+def _with(labels: Any, rows: IntArray, new: Sequence[Any]) -> Any:
+    """Labels changed in some rows; texts get as much room as they need, and labels of another kind
+    leave the others as they are.
+    """
+    found = [np.asarray(each).dtype for each in new]
+    if any(each.kind != labels.dtype.kind for each in found):
         labels = labels.astype(object)
-    labels[rows] = new
+    elif labels.dtype.kind == "U":
+        labels = labels.astype(np.result_type(labels.dtype, *found))
+    for row, label in zip(rows.tolist(), new, strict=True):
+        labels[row] = label
     return labels
 
 

@@ -30,9 +30,9 @@ ALLOWED = {
     "data": GROUND | {"fingerprint", "frames"},
     "datasets": GROUND | {"chance"},
     "designs": GROUND | {"chance"},
-    "kernels": GROUND | {"chance"},
+    "kernels": GROUND | {"blas", "chance"},
     "games": GROUND | {"chance", "data", "fingerprint", "kernels", "metrics"},
-    "evaluators": GROUND | {"blas"},
+    "evaluators": GROUND | {"_version", "blas", "chance"},
     "theory": GROUND | {"notions"},
     "tables": GROUND | {"blas", "chance", "files"},
     "ledger": GROUND | {"chance", "designs", "metrics"},
@@ -44,7 +44,7 @@ ALLOWED = {
     "population": GROUND | {"blas", "designs", "estimate", "notions"},
     "applications": GROUND
     | {"chance", "crossed", "estimate", "evaluators", "population", "ranking"},
-    "loop": GROUND | {"chance", "designs", "diagnostics", "ledger", "progress", "until"},
+    "loop": GROUND | {"designs", "diagnostics", "evaluators", "ledger", "progress", "until"},
     "run": GROUND
     | {"chance", "designs", "diagnostics", "estimate", "estimators", "evaluators", "ledger"}
     | {"loop", "notions", "population", "progress", "until"},
@@ -75,7 +75,8 @@ ALLOWED = {
     | {"applications", "data", "diagnostics", "estimate", "frames", "models", "notions"}
     | {"pipeline", "run"},
     "experiments": {"files"},  # and public names
-    "testing": GROUND | {"chance", "designs", "estimate", "estimators", "games", "notions", "run"},
+    "testing": GROUND
+    | {"chance", "designs", "estimate", "estimators", "evaluators", "games", "notions", "run"},
     "cli": None,
     "__main__": None,
 }

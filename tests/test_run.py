@@ -73,7 +73,7 @@ def test_batch_size_and_workers_leave_the_ledger_identical(tmp_path, monkeypatch
 
     plain = table("plain.db")
     parallel = [table(f"{jobs}.db", db.evaluators.Processes(jobs)) for jobs in (1, 2, 3)]
-    monkeypatch.setattr(loop, "LARGEST_BATCH", 7)
+    monkeypatch.setattr(loop, "LARGEST_PIECE", 7)
     small = table("small.db")
     for other in (*parallel, small):
         for ours, theirs in zip(plain, other, strict=True):
@@ -92,7 +92,7 @@ def test_calls_are_cut_at_multiples_of_the_call_size(monkeypatch, largest, repea
         calls.append(keys.tolist())
         return np.zeros(len(keys))
 
-    monkeypatch.setattr(loop, "LARGEST_BATCH", largest)
+    monkeypatch.setattr(loop, "LARGEST_PIECE", largest)
     db.value(
         db.games.Function(20, spy, stochastic=True, name="spy", call_size=4),
         budget=30,

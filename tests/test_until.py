@@ -78,7 +78,7 @@ def test_stopping_does_not_depend_on_batches_or_on_resuming(tmp_path, monkeypatc
     condition = db.until.precise(0.08) & db.until.ranking_stable(0.9)
     options = {"estimator": "reuse", "until": condition}
     plain = db.value(game, budget=50_000, **options)
-    monkeypatch.setattr(loop, "LARGEST_BATCH", 13)
+    monkeypatch.setattr(loop, "LARGEST_PIECE", 13)
     small = db.value(game, budget=50_000, **options)
     db.value(game, budget=150, estimator="reuse", ledger=tmp_path / "run.db")
     resumed = db.value(game, budget=50_000, ledger=tmp_path / "run.db", **options)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -15,13 +16,35 @@ from databanzhaf.verdicts import Jury, Verdicts
 BLOCK_CELLS = 1 << 22
 
 
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """Evaluations that are made together: their indices and repeats, and the positions at which
+    calls of the game begin.
+    """
+
+    indices: IntArray
+    repeats: IntArray
+    starts: IntArray
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+    def part(self, low: int, high: int) -> Piece:
+        """The calls that begin from position `low` to before `high`."""
+        inside = (self.starts >= low) & (self.starts < high)
+        return Piece(self.indices[low:high], self.repeats[low:high], self.starts[inside] - low)
+
+
 @dataclass(frozen=True)
 class Failure:
-    """Which position of a batch failed first, and why."""
+    """Which position of a batch failed first, and why; whether the game raised an error there,
+    which may not come again.
+    """
 
     position: int
     reason: str
     cause: BaseException | None = None
+    raised: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,12 +58,24 @@ class Batch:
     outcomes: list[bytes | None] | None = None
     failure: Failure | None = None
 
-    def check(self, indices: IntArray, repeats: IntArray, coalitions: BoolArray) -> None:
-        """Raise what failed, with its place."""
-        if self.failure is not None:
-            at = self.failure.position
-            where = int(indices[at]), int(repeats[at]), coalitions[at]
-            raise EvaluationFailed(self.failure.reason, *where) from self.failure.cause
+    def first(self, count: int) -> Batch:
+        """The first evaluations, which did not fail."""
+        outcomes = None if self.outcomes is None else self.outcomes[:count]
+        return Batch(self.utilities[:count], self.seconds[:count], outcomes)
+
+    def check(
+        self,
+        piece: Piece,
+        draws: Callable[[IntArray, IntArray], tuple[BoolArray, Any]],
+        named: Piece | None = None,
+    ) -> None:
+        """Raise what failed, with its coalition and its place, which may go by another name."""
+        if self.failure is None:
+            return
+        at, whose = [self.failure.position], named or piece
+        coalitions, _ = draws(piece.indices[at], piece.repeats[at])
+        where = int(whose.indices[at[0]]), int(whose.repeats[at[0]]), coalitions[0]
+        raise EvaluationFailed(self.failure.reason, *where) from self.failure.cause
 
 
 @dataclass(frozen=True, eq=False)

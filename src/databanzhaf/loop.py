@@ -10,17 +10,17 @@ from types import TracebackType
 
 import numpy as np
 
-from databanzhaf import chance
 from databanzhaf.designs import Permutation
 from databanzhaf.diagnostics import Checkpoint, checkpoint
 from databanzhaf.errors import InvalidInput
-from databanzhaf.evaluations import Evaluations, checkpoint_marks, complete_rows
+from databanzhaf.evaluations import Batch, Evaluations, Piece, checkpoint_marks, complete_rows
+from databanzhaf.evaluators import Drawn
 from databanzhaf.ledger import Ledger, seated
 from databanzhaf.progress import Bar, Watcher
 from databanzhaf.protocols import (
     Design,
     Estimator,
-    EvaluateBatch,
+    EvaluatePieces,
     Evaluator,
     FloatArray,
     Game,
@@ -30,11 +30,11 @@ from databanzhaf.protocols import (
 )
 from databanzhaf.until import Condition, Progress
 
-# A batch is what kill -9 can cost: about this many seconds of work, and never more than this many
-# cells of coalitions.
-BATCH_SECONDS = 1.0
-BATCH_CELLS = 1 << 23
-LARGEST_BATCH = 1 << 15
+# Pieces on their way are what kill -9 can cost: each about this many seconds of work, and never
+# more than this many cells of coalitions.
+PIECE_SECONDS = 1.0
+PIECE_CELLS = 1 << 23
+LARGEST_PIECE = 1 << 15
 # Indices whose missing evaluations are listed at a time, at about 80 bytes each.
 SEGMENT = 1 << 20
 
@@ -57,6 +57,7 @@ class Run:
         self.repeats, self.seed, self.total = repeats, seed, total
         self.estimator, self.notion = estimator, notion
         self._size = 1
+        self._drawn = Drawn(design, seed)
         known = ledger.utilities()[:total, :repeats]
         self.utilities: FloatArray = np.full((total, repeats), np.nan)
         self.utilities[: known.shape[0], : known.shape[1]] = known
@@ -105,7 +106,7 @@ class Run:
 
             look()
             for end in self._segments() if until is None else marks:
-                for _ in self._batches(end, evaluate, evaluator.workers):
+                for _ in self._batches(end, evaluate):
                     look()
                     if enough():
                         return reached
@@ -140,22 +141,22 @@ class Run:
     def _checkpoint(self, end: int) -> Checkpoint:
         return checkpoint(self._first(end), self.notion, self.estimator)
 
-    def _batches(self, end: int, evaluate: EvaluateBatch, workers: int) -> Iterator[None]:
-        """Evaluate what is missing below `end`, in batches of about a second each."""
-        smallest = workers * (self.game.call_size or 1)
-        self._size = max(self._size, smallest)
+    def _batches(self, end: int, evaluate: EvaluatePieces) -> Iterator[None]:
+        """Evaluate what is missing below `end`, in pieces of about a second each."""
         while len(pairs := self._missing(end)):
-            calls, low = self._calls(pairs), 0
-            while low < len(pairs):
-                began = time.perf_counter()
-                high = _cut(calls, low, low + self._size, len(pairs))
-                first, last = np.searchsorted(calls, low, "right"), np.searchsorted(calls, high)
-                starts = np.concatenate([[low], calls[first:last]]) - low
-                self._evaluate(pairs[low:high], starts, evaluate)
-                low = high
-                seconds = time.perf_counter() - began
-                self._size = max(smallest, self._next_size(self._size, seconds))
+            for done in evaluate(self._drawn, self._pieces(pairs)):
+                self._record(done)
                 yield
+
+    def _pieces(self, pairs: IntArray) -> Iterator[Piece]:
+        calls, low = self._calls(pairs), 0
+        while low < len(pairs):
+            high = _cut(calls, low, low + self._size, len(pairs))
+            first, last = np.searchsorted(calls, low, "right"), np.searchsorted(calls, high)
+            starts = np.concatenate([[low], calls[first:last]]) - low
+            indices, repeats = pairs[low:high].T
+            yield Piece(indices, repeats, starts)
+            low = high
 
     def _note_what_is_kept(
         self,
@@ -205,33 +206,36 @@ class Run:
         new = (np.diff(block) != 0) | (np.diff(pairs[:, 1]) != 0)
         return np.flatnonzero(new).astype(np.int64) + 1
 
-    def _evaluate(self, pairs: IntArray, starts: IntArray, evaluate: EvaluateBatch) -> None:
-        indices, repeats = pairs.T
-        coalitions = self.design.coalitions(indices)
-        keys = chance.keys(self.seed, chance.TRAINING, indices, repeats)
-        batch = evaluate(coalitions, keys, starts)
-        done = np.flatnonzero(~np.isnan(batch.utilities))
-        outcomes = (
-            None if batch.outcomes is None else [batch.outcomes[position] for position in done]
+    def _record(self, done: Sequence[tuple[Piece, Batch]]) -> None:
+        """Add pieces to the ledger in one transaction; then raise what failed."""
+        parts = []
+        for piece, batch in done:
+            some = np.flatnonzero(~np.isnan(batch.utilities))
+            kept = None if batch.outcomes is None else [batch.outcomes[each] for each in some]
+            numbers = batch.utilities[some], batch.seconds[some]
+            parts.append((piece.indices[some], piece.repeats[some], *numbers, kept or []))
+            self._next_size(len(some), float(numbers[1].sum()))
+        indices, repeats, utilities, seconds = (
+            np.concatenate([part[column] for part in parts]) for column in range(4)
         )
+        outcomes = [outcome for part in parts for outcome in part[4]]
         self.ledger.append(
-            indices[done], repeats[done], batch.utilities[done], batch.seconds[done], outcomes
+            indices, repeats, utilities, seconds, outcomes if self._keeps_outcomes() else None
         )
-        self.utilities[indices[done], repeats[done]] = batch.utilities[done]
+        self.utilities[indices, repeats] = utilities
         if self._bench is not None and outcomes:
-            self._bench.hear(indices[done], repeats[done], [each or b"" for each in outcomes])
-        batch.check(indices, repeats, coalitions)
+            self._bench.hear(indices, repeats, [each or b"" for each in outcomes])
+        for piece, batch in done:
+            batch.check(piece, self._drawn)
 
-    def _next_size(self, size: int, seconds: float) -> int:
-        """Twice as much if the batch was quick, half if it was slow; results do not
-        depend on it.
-        """
-        if seconds > 2 * BATCH_SECONDS:
+    def _next_size(self, size: int, seconds: float) -> None:
+        """Twice as much if a piece was quick, half if it was slow; results do not depend on it."""
+        if seconds > 2 * PIECE_SECONDS:
             size //= 2
-        elif seconds < BATCH_SECONDS / 2:
+        elif seconds < PIECE_SECONDS / 2:
             size *= 2
-        limit = min(LARGEST_BATCH, max(1, BATCH_CELLS // self.game.n_players))
-        return min(size, limit)
+        limit = min(LARGEST_PIECE, max(1, PIECE_CELLS // self.game.n_players))
+        self._size = max(1, min(size, limit))
 
 
 def _cut(calls: IntArray, low: int, high: int, end: int) -> int:

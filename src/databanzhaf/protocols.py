@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     from databanzhaf.estimate import Estimate
-    from databanzhaf.evaluations import Batch, Evaluations
+    from databanzhaf.evaluations import Batch, Evaluations, Piece
     from databanzhaf.verdicts import Jury, Seating
 
 BoolArray: TypeAlias = NDArray[np.bool_]
@@ -23,8 +23,12 @@ Int32Array: TypeAlias = NDArray[np.int32]
 KeyArray: TypeAlias = NDArray[np.uint64]
 Labels: TypeAlias = Sequence[Any]
 
-# (coalitions, keys, the positions at which calls of the game begin) → Batch
-EvaluateBatch: TypeAlias = "Callable[[BoolArray, KeyArray, IntArray], Batch]"
+# (indices, repeats) → their coalitions and keys
+Draws: TypeAlias = "Callable[[IntArray, IntArray], tuple[BoolArray, KeyArray]]"
+# Pieces of work, asked for as there is room → those that are done, in any order, some at a time
+EvaluatePieces: TypeAlias = (
+    "Callable[[Draws, Iterable[Piece]], Iterator[Sequence[tuple[Piece, Batch]]]]"
+)
 
 
 @runtime_checkable
@@ -104,16 +108,14 @@ class JudgedGame(TwoStepGame, Protocol):
 
 @runtime_checkable
 class Evaluator(Protocol):
-    """Where games run. `session` opens what it needs once and yields a function from a batch to its
-    utilities.
+    """Where games run. `session` opens what it needs once and yields a function from pieces of work
+    to their utilities. Coalitions and keys are functions of the index, so that an index is all that
+    travels. A piece that fails comes last, after all that had been begun.
     """
-
-    @property
-    def workers(self) -> int: ...
 
     def session(
         self, game: Game, keep_outcomes: bool = False
-    ) -> AbstractContextManager[EvaluateBatch]: ...
+    ) -> AbstractContextManager[EvaluatePieces]: ...
 
 
 @runtime_checkable

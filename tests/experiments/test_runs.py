@@ -97,7 +97,7 @@ def test_the_two_tables_share_their_runs_and_an_interrupted_one_goes_on(setting,
 
     monkeypatch.setattr(draw_values, "REPEATS", 2)
     monkeypatch.setattr(
-        loop, "LARGEST_BATCH", 1
+        loop, "LARGEST_PIECE", 1
     )  # a whole call is a batch, so that the interruption loses that call alone
     monkeypatch.setattr(db.games.Network, "utility", counting)
     with pytest.raises(KeyboardInterrupt):

@@ -1,7 +1,19 @@
 """Evaluators: where games run."""
 
-from databanzhaf.evaluators.batch import play
+from databanzhaf.evaluators.batch import Drawn, play
+from databanzhaf.evaluators.dask import Dask
+from databanzhaf.evaluators.executor import Executor
 from databanzhaf.evaluators.local import Local
 from databanzhaf.evaluators.processes import Processes, worker_processes
+from databanzhaf.evaluators.ray import Ray
 
-__all__ = ["Local", "Processes", "play", "worker_processes"]
+__all__ = [
+    "Dask",
+    "Drawn",
+    "Executor",
+    "Local",
+    "Processes",
+    "Ray",
+    "play",
+    "worker_processes",
+]

@@ -1,18 +1,22 @@
-"""Evaluate one batch: the piece that every evaluator shares."""
+"""Evaluate one piece: what every evaluator shares."""
 
 from __future__ import annotations
 
 import numbers
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 
+from databanzhaf import chance
 from databanzhaf.errors import InvalidInput
-from databanzhaf.evaluations import BLOCK_CELLS, Batch, Failure
+from databanzhaf.evaluations import BLOCK_CELLS, Batch, Failure, Piece
 from databanzhaf.protocols import (
     BoolArray,
+    Design,
+    Draws,
     Evaluator,
     FloatArray,
     Game,
@@ -22,17 +26,26 @@ from databanzhaf.protocols import (
 )
 
 
-def evaluate(
-    game: Game, coalitions: BoolArray, keys: KeyArray, starts: IntArray, keep_outcomes: bool = False
-) -> Batch:
-    """Evaluate in calls that begin at `starts`; stop at the first failure and keep what came before
-    it.
-    """
-    m = len(coalitions)
+@dataclass(frozen=True)
+class Drawn:
+    """The coalitions of a design, each with the key of its training."""
+
+    design: Design
+    seed: int
+
+    def __call__(self, indices: IntArray, repeats: IntArray) -> tuple[BoolArray, KeyArray]:
+        keys = chance.keys(self.seed, chance.TRAINING, indices, repeats)
+        return self.design.coalitions(indices), keys
+
+
+def evaluate(game: Game, draws: Draws, piece: Piece, keep_outcomes: bool = False) -> Batch:
+    """Evaluate in the calls of a piece; stop at the first failure and keep what came before it."""
+    m = len(piece)
+    coalitions, keys = draws(piece.indices, piece.repeats)
     utilities, seconds = np.full(m, np.nan), np.zeros(m)
     outcomes: list[bytes | None] | None = [None] * m if keep_outcomes else None
     failure = None
-    for low, high in pairwise([*starts.tolist(), m]):
+    for low, high in pairwise([*piece.starts.tolist(), m]):
         rows = slice(low, high)
         start = time.perf_counter()
         try:
@@ -50,19 +63,18 @@ def evaluate(
         ) as error:  # any error of the user's model, raised again with its index
             if _interrupted(error):
                 raise KeyboardInterrupt from error
-            many = len(keys[rows])
+            many = high - low
             whose = (
                 ""
                 if many == 1
                 else f", in a call with {many} coalitions of which this is the first"
             )
-            failure = Failure(
-                low, f"{type(error).__name__}: {str(error).rstrip('.')}{whose}", error
-            )
+            reason = f"{type(error).__name__}: {str(error).rstrip('.')}{whose}"
+            failure = Failure(low, reason, error, raised=True)
             break
-        if scores.shape != (len(keys[rows]),):
+        if scores.shape != (high - low,):
             raise InvalidInput(
-                f"a game must return one utility per coalition, shape ({len(keys[rows])},)",
+                f"a game must return one utility per coalition, shape ({high - low},)",
                 got=f"{scores.shape}",
                 remedy="Fix its `utility`.",
             )
@@ -100,21 +112,39 @@ def play(
 ) -> Batch:
     """Evaluate a list of coalitions outside a run; what fails is raised with its index and repeat.
 
-    `coalitions` makes those of some positions of the list, a few MiB at a time. Calls of the game
-    begin at multiples of its call size in the list, whatever the worker count.
+    `coalitions` makes those of some positions of the list. Calls of the game begin at multiples of
+    its call size in the list, whatever the worker count.
     """
-    total, call = len(keys), game.call_size or 1
-    size = max(evaluator.workers, BLOCK_CELLS // (game.n_players * call)) * call
-    batches = []
+    m = len(keys)
+    utilities, seconds = np.full(m, np.nan), np.zeros(m)
+    outcomes: list[bytes | None] | None = [None] * m if keep_outcomes else None
+
+    def draws(positions: IntArray, _: IntArray) -> tuple[BoolArray, KeyArray]:
+        return coalitions(positions), keys[positions]
+
     with evaluator.session(game, keep_outcomes) as session:
-        for low in range(0, total, size):
-            positions = np.arange(low, min(low + size, total))
-            here = coalitions(positions)
-            starts = np.arange(0, len(here), game.call_size or len(here), dtype=np.int64)
-            batch = session(here, keys[positions], starts)
-            batch.check(indices[positions], repeats[positions], here)
-            batches.append(batch)
-    return join(batches)
+        for done in session(draws, _pieces(m, game)):
+            for piece, batch in done:
+                at = piece.indices
+                batch.check(piece, draws, Piece(indices[at], repeats[at], piece.starts))
+                utilities[at], seconds[at] = batch.utilities, batch.seconds
+                if outcomes is not None and batch.outcomes is not None:
+                    for position, outcome in zip(at.tolist(), batch.outcomes, strict=True):
+                        outcomes[position] = outcome
+    return Batch(utilities, seconds, outcomes)
+
+
+# Pieces of a list: so many that workers stay busy, and that each holds a few MiB at most.
+_PIECES = 64
+
+
+def _pieces(total: int, game: Game) -> Iterator[Piece]:
+    """A list of positions in whole calls."""
+    call = game.call_size or max(1, min(total, BLOCK_CELLS // game.n_players))
+    size = call * max(1, min(total // _PIECES, BLOCK_CELLS // game.n_players) // call)
+    for low in range(0, total, size):
+        positions = np.arange(low, min(low + size, total))
+        yield Piece(positions, np.zeros_like(positions), np.arange(0, len(positions), call))
 
 
 def _real(scores: object) -> FloatArray:
@@ -127,22 +157,3 @@ def _real(scores: object) -> FloatArray:
             "a game must return real numbers", got=f"{array.dtype}", remedy="Fix its `utility`."
         )
     return array.astype(np.float64)
-
-
-def join(batches: list[Batch]) -> Batch:
-    """Consecutive batches as one."""
-    failure, offset = None, 0
-    for batch in batches:
-        if batch.failure is not None:
-            failure = Failure(
-                offset + batch.failure.position, batch.failure.reason, batch.failure.cause
-            )
-            break
-        offset += len(batch.utilities)
-    kept = [outcome for batch in batches for outcome in batch.outcomes or []]
-    return Batch(
-        np.concatenate([batch.utilities for batch in batches]),
-        np.concatenate([batch.seconds for batch in batches]),
-        kept if batches[0].outcomes is not None else None,
-        failure,
-    )

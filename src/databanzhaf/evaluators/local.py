@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 from databanzhaf.blas import one_blas_thread
+from databanzhaf.evaluations import Batch, Piece
 from databanzhaf.evaluators.batch import evaluate
-from databanzhaf.protocols import EvaluateBatch, Game
+from databanzhaf.protocols import Draws, EvaluatePieces, Game
 
 
 @dataclass(frozen=True)
@@ -17,11 +18,14 @@ class Local:
     last bits.
     """
 
-    workers = 1
-
     @contextmanager
-    def session(self, game: Game, keep_outcomes: bool = False) -> Iterator[EvaluateBatch]:
+    def session(self, game: Game, keep_outcomes: bool = False) -> Iterator[EvaluatePieces]:
+        def run(draws: Draws, pieces: Iterable[Piece]) -> Iterator[Sequence[tuple[Piece, Batch]]]:
+            for piece in pieces:
+                batch = evaluate(game, draws, piece, keep_outcomes)
+                yield [(piece, batch)]
+                if batch.failure is not None:
+                    return
+
         with one_blas_thread():
-            yield lambda coalitions, keys, starts: evaluate(
-                game, coalitions, keys, starts, keep_outcomes
-            )
+            yield run

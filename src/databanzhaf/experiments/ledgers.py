@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -42,9 +43,13 @@ def value(
         if piecewise and ledger.is_new and (piece := pieces.read(kept)) is not None:
             pieces.restore(kept, piece, ledger, game, setting.seed)
             write_text(_notes(path), json.dumps({"work": noted(piece["work"])}) + "\n")
-        before = ledger.count()
         _settle(path, ledger, now=hardware(setting))
-        try:
+
+        def keep() -> None:
+            with db.Ledger(path) as reader:
+                pieces.write(kept, reader, _settle(path, reader, now=hardware(setting)))
+
+        with pieces.kept_meanwhile(keep) if piecewise else nullcontext():
             return db.value(
                 game,
                 notion,
@@ -52,10 +57,6 @@ def value(
                 progress=setting.progress,
                 **{"seed": setting.seed, **how},
             )
-        finally:
-            done = _settle(path, ledger, now=hardware(setting))
-            if piecewise and ledger.count() > before:
-                pieces.write(kept, ledger, done)
 
 
 def evaluations(

@@ -6,7 +6,10 @@ Coalitions and trainings are functions of (seed, index, repeat), so a piece need
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from threading import Event, Thread
 from typing import Any
 
 import numpy as np
@@ -14,6 +17,8 @@ import numpy as np
 import databanzhaf as db
 from databanzhaf.experiments.setting import Setting
 from databanzhaf.files import replacing
+
+_EVERY = 120.0  # seconds
 
 
 def path(setting: Setting, parts: tuple[object, ...]) -> Path:
@@ -41,12 +46,46 @@ def read(file: Path) -> dict[str, Any] | None:
     return found
 
 
+@contextmanager
+def kept_meanwhile(keep: Callable[[], None]) -> Iterator[None]:
+    """Call `keep` every two minutes and at the end, in a thread of its own: a second Ctrl-C, which
+    interrupts whatever this thread does, does not interrupt it, and kill -9 costs two minutes.
+    """
+    over, failed = Event(), []
+
+    def work() -> None:
+        try:
+            while not over.wait(_EVERY):
+                keep()
+            keep()
+        except db.DatabanzhafError as error:
+            failed.append(error)
+
+    thread = Thread(target=work)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+    if failed:
+        raise failed[0]
+
+
 def write(file: Path, ledger: db.Ledger, work: dict[str, list[float]]) -> None:
-    """Everything that the ledger holds."""
+    """Everything that the ledger holds, if that is more than the file has."""
+    if ledger.is_new or ledger.count() <= count(file):
+        return
     about = {"work": work, "design": ledger.design, "data": ledger.game["data"]}
     file.parent.mkdir(parents=True, exist_ok=True)
     with replacing(file) as temporary, temporary.open("xb") as stream:
         np.savez_compressed(stream, utilities=ledger.utilities(), about=np.array(json.dumps(about)))
+
+
+def count(file: Path) -> int:
+    """Evaluations in a file; none where no file is."""
+    piece = read(file)
+    return 0 if piece is None else int(np.count_nonzero(~np.isnan(piece["utilities"])))
 
 
 def restore(file: Path, piece: dict[str, Any], ledger: db.Ledger, game: Any, seed: int) -> None:

@@ -13,17 +13,18 @@ models that they do not join are judged by them.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from databanzhaf import chance
+from databanzhaf.evaluations import Batch, Piece
 from databanzhaf.labels.committee import STAGE, Committee
 from databanzhaf.labels.tally import Tally
 from databanzhaf.ledger import Ledger
-from databanzhaf.protocols import BoolArray, Evaluator, FloatArray, IntArray
+from databanzhaf.protocols import BoolArray, Evaluator, FloatArray, IntArray, KeyArray
 
 PLAIN_STAGES = 2
 CHECKED_JOIN = 0.85
@@ -102,41 +103,50 @@ def run(
             missing = np.array(
                 [index for index in indices if index not in outcomes], dtype=np.int64
             )
-            for part, starts in _batches(missing, committee.call_size, evaluator.workers):
+            halves = Halves(rows, seed, odds)
+            watch(start + len(outcomes), budget)
+            for done in session(halves, _calls(missing, committee.call_size)):
+                for piece, batch in done:
+                    _append(ledger, piece, batch)
+                    batch.check(piece, halves)
+                    packed = [each or b"" for each in batch.outcomes or []]
+                    outcomes.update(zip(piece.indices.tolist(), packed, strict=True))
                 watch(start + len(outcomes), budget)
-                none = np.zeros(len(part), dtype=np.int64)
-                inside = rows.coalitions(seed, part, odds)
-                batch = session(inside, chance.keys(seed, chance.TRAINING, part), starts)
-                packed = [each or b"" for each in batch.outcomes or []]
-                done = np.flatnonzero(~np.isnan(batch.utilities))
-                if ledger is not None and len(done):
-                    ledger.append(
-                        part[done],
-                        none[done],
-                        batch.utilities[done],
-                        batch.seconds[done],
-                        [packed[place] for place in done],
-                    )
-                batch.check(part, none, inside)
-                outcomes.update(zip(part.tolist(), packed, strict=True))
             tally.add([outcomes[index] for index in indices.tolist()])
     watch(budget, budget)
     return tally
 
 
-def _batches(missing: IntArray, size: int, workers: int) -> list[tuple[IntArray, IntArray]]:
-    """Missing indices, a call for each worker at a time, and where calls begin: at multiples of the
-    call size.
-    """
-    if not len(missing):
-        return []
-    cuts = np.flatnonzero(np.diff(missing // size)) + 1
-    calls = np.split(missing, cuts)
-    together = [calls[low : low + workers] for low in range(0, len(calls), workers)]
-    return [
-        (np.concatenate(batch), np.cumsum([0, *(len(call) for call in batch[:-1])]))
-        for batch in together
-    ]
+@dataclass(frozen=True, eq=False)
+class Halves:
+    """The coalitions of a stage."""
+
+    rows: Rows
+    seed: int
+    odds: FloatArray
+
+    def __call__(self, indices: IntArray, repeats: IntArray) -> tuple[BoolArray, KeyArray]:
+        keys = chance.keys(self.seed, chance.TRAINING, indices)
+        return self.rows.coalitions(self.seed, indices, self.odds), keys
+
+
+def _calls(missing: IntArray, size: int) -> Iterator[Piece]:
+    """Missing indices, one call at a time, cut at multiples of the call size."""
+    for call in np.split(missing, np.flatnonzero(np.diff(missing // size)) + 1):
+        if len(call):
+            yield Piece(call, np.zeros_like(call), np.zeros(1, dtype=np.int64))
+
+
+def _append(ledger: Ledger | None, piece: Piece, batch: Batch) -> None:
+    done = np.flatnonzero(~np.isnan(batch.utilities))
+    if ledger is not None and len(done):
+        ledger.append(
+            piece.indices[done],
+            piece.repeats[done],
+            batch.utilities[done],
+            batch.seconds[done],
+            [(batch.outcomes or [])[place] for place in done],
+        )
 
 
 def _settled(before: FloatArray, now: FloatArray) -> bool:

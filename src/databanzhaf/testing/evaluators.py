@@ -2,17 +2,33 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from databanzhaf import chance, designs, games
-from databanzhaf.protocols import BoolArray, Evaluator, FloatArray, Game, KeyArray, TwoStepGame
-from databanzhaf.testing.promises import has_members, is_count, named, promise, same
+from databanzhaf.evaluations import Batch, Piece
+from databanzhaf.evaluators import Drawn
+from databanzhaf.protocols import (
+    BoolArray,
+    EvaluatePieces,
+    Evaluator,
+    FloatArray,
+    Game,
+    KeyArray,
+    TwoStepGame,
+)
+from databanzhaf.testing.promises import has_members, named, promise, same
 
-_EVERY = designs.Exhaustive(6).coalitions(np.arange(64))
-_KEYS = chance.keys(4, chance.TRAINING, np.arange(64))
+_DRAWS = Drawn(designs.Exhaustive(6), 4)
+_ONE = np.zeros(64, dtype=np.int64)
+_EVERY, _KEYS = _DRAWS(np.arange(64), _ONE)
 _STARTS = np.array([0, 1, 5, 20, 21, 50])
+# Two pieces of three calls each; and every evaluation a call, in 16 pieces.
+_TWO = (0, 20, 64)
+_ALONE = tuple(range(0, 65, 4))
 
 
 def check_evaluator(evaluator: Evaluator, game: Game | None = None) -> None:
@@ -20,7 +36,6 @@ def check_evaluator(evaluator: Evaluator, game: Game | None = None) -> None:
     on a game of six players of your own if there is one.
     """
     has_members(evaluator, Evaluator, "an evaluator")
-    is_count(evaluator.workers, "workers")
     for each in [_Drawn()] if game is None else [_Drawn(), game]:
         _check_utilities(evaluator, each)
         if isinstance(each, TwoStepGame):
@@ -30,23 +45,46 @@ def check_evaluator(evaluator: Evaluator, game: Game | None = None) -> None:
     _check_threads(evaluator)
 
 
+def _pieces(starts: Any, cuts: tuple[int, ...]) -> list[Piece]:
+    whole = Piece(np.arange(64), _ONE, np.asarray(starts))
+    return [whole.part(low, high) for low, high in pairwise(cuts)]
+
+
+def _evaluated(evaluate: EvaluatePieces, pieces: list[Piece]) -> Batch:
+    """All pieces as one batch, whatever the order in which they came."""
+    m = sum(map(len, pieces))
+    utilities, seconds = np.full(m, np.nan), np.zeros(m)
+    outcomes: list[bytes | None] = [None] * m
+    kept, failure = False, None
+    for done in evaluate(_DRAWS, iter(pieces)):
+        promise(failure is None, "a piece that fails comes last")
+        for piece, batch in done:
+            twice = piece.indices[~np.isnan(utilities[piece.indices])]
+            promise(not len(twice), f"each piece comes once; index {[*twice, 0][0]} came twice")
+            utilities[piece.indices], seconds[piece.indices] = batch.utilities, batch.seconds
+            for index, outcome in zip(piece.indices.tolist(), batch.outcomes or [], strict=False):
+                outcomes[index], kept = outcome, True
+            if batch.failure is not None:
+                at = int(piece.indices[batch.failure.position])
+                failure = replace(batch.failure, position=at)
+    return Batch(utilities, seconds, outcomes if kept else None, failure)
+
+
 def _check_utilities(evaluator: Evaluator, game: Game) -> None:
     ends = [*_STARTS[1:].tolist(), 64]
     calls = [slice(low, high) for low, high in zip(_STARTS.tolist(), ends, strict=True)]
     expected = np.concatenate([game.utility(_EVERY[call], _KEYS[call]) for call in calls])
     with evaluator.session(game) as evaluate:
-        batch, again = (
-            evaluate(_EVERY, _KEYS, _STARTS),
-            evaluate(_EVERY[:1], _KEYS[:1], _STARTS[:1]),
-        )
+        batch = _evaluated(evaluate, _pieces(_STARTS, _TWO))
+        again = _evaluated(evaluate, _pieces([0], (0, 1)))
     promise(batch.failure is None, f"nothing fails; got {batch.failure}")
     same(
         batch.utilities,
         expected,
-        "utilities are those of a plain loop, bit by bit, with coalitions and keys as they came",
+        "utilities are those of a plain loop, bit by bit, with coalitions and keys as drawn",
         _coalition,
     )
-    same(again.utilities, game.utility(_EVERY[:1], _KEYS[:1]), "a session takes a second batch")
+    same(again.utilities, game.utility(_EVERY[:1], _KEYS[:1]), "a session takes further pieces")
     idle = np.flatnonzero(~(batch.seconds > 0))
     promise(not len(idle), f"every evaluation has a time; position {[*idle, 0][0]} has none")
     promise(batch.outcomes is None, "outcomes come only when they are asked for")
@@ -54,7 +92,7 @@ def _check_utilities(evaluator: Evaluator, game: Game) -> None:
 
 def _check_outcomes(evaluator: Evaluator, game: TwoStepGame) -> None:
     with evaluator.session(game, keep_outcomes=True) as evaluate:
-        batch = evaluate(_EVERY, _KEYS, np.arange(64))
+        batch = _evaluated(evaluate, _pieces(np.arange(64), _ALONE))
     expected = game.outcomes(_EVERY, _KEYS)
     kept = batch.outcomes
     if kept is None:
@@ -74,7 +112,7 @@ def _coalition(row: int) -> str:
 
 def _check_calls(evaluator: Evaluator) -> None:
     with evaluator.session(games.Function(6, _size_of_the_call)) as evaluate:
-        sizes = evaluate(_EVERY, _KEYS, _STARTS).utilities
+        sizes = _evaluated(evaluate, _pieces(_STARTS, _TWO)).utilities
     lengths = np.diff([*_STARTS, 64]).astype(np.float64)
     same(
         sizes,
@@ -85,7 +123,7 @@ def _check_calls(evaluator: Evaluator) -> None:
 
 def _check_failure(evaluator: Evaluator) -> None:
     with evaluator.session(games.Function(6, _ill)) as evaluate:
-        batch = evaluate(_EVERY, _KEYS, np.arange(64))
+        batch = _evaluated(evaluate, _pieces(np.arange(64), _ALONE))
     failure = batch.failure
     if failure is None:
         raise AssertionError("a game that raises leaves a failure in its batch; got None")
@@ -105,7 +143,7 @@ def _check_failure(evaluator: Evaluator) -> None:
 
 def _check_threads(evaluator: Evaluator) -> None:
     with evaluator.session(games.Function(6, _threads)) as evaluate:
-        counts = evaluate(_EVERY, _KEYS, _STARTS).utilities
+        counts = _evaluated(evaluate, _pieces(_STARTS, _TWO)).utilities
     promise(
         (counts == 1).all(),
         f"a worker has one BLAS thread, as more would change the last bits; got {counts.max():g}",

@@ -45,15 +45,26 @@ ALLOWED = {
     "applications": GROUND
     | {"chance", "crossed", "estimate", "evaluators", "population", "ranking"},
     "loop": GROUND | {"designs", "diagnostics", "evaluators", "ledger", "progress", "until"},
+    "beginning": GROUND
+    | {"chance", "designs", "estimators", "ledger", "loop", "notions", "progress", "until"},
     "run": GROUND
-    | {"chance", "designs", "diagnostics", "estimate", "estimators", "evaluators", "ledger"}
-    | {"loop", "notions", "population", "progress", "until"},
+    | {"beginning", "diagnostics", "estimate", "estimators", "evaluators", "ledger", "notions"}
+    | {"population", "progress", "until"},
     "models": GROUND | {"data", "games", "neighbors"},
     "labels": GROUND
     | {"blas", "chance", "data", "evaluators", "frames", "games", "ledger", "models", "progress"}
     | {"tables"},
     "pipeline": GROUND
-    | {"applications", "chance", "data", "designs", "diagnostics", "estimate", "evaluators"}
+    | {
+        "applications",
+        "beginning",
+        "chance",
+        "data",
+        "designs",
+        "diagnostics",
+        "estimate",
+        "evaluators",
+    }
     | {
         "files",
         "games",

@@ -18,6 +18,7 @@ from databanzhaf.evaluators import Drawn
 from databanzhaf.ledger import Ledger, seated
 from databanzhaf.progress import Bar, Watcher
 from databanzhaf.protocols import (
+    BoolArray,
     Design,
     Estimator,
     EvaluatePieces,
@@ -62,6 +63,27 @@ class Run:
         self.utilities: FloatArray = np.full((total, repeats), np.nan)
         self.utilities[: known.shape[0], : known.shape[1]] = known
         self._bench = seated(game, ledger, total, repeats)
+        self._others: BoolArray | None = None
+
+    def take(self, number: int, count: int) -> None:
+        """Evaluate one share only, of `count` from 0 on: whole calls of whole units, dealt out in
+        turn.
+        """
+        blocks = np.arange(self.total) // math.lcm(self.design.unit, self.game.call_size or 1)
+        # Whether a permutation is cut short depends on all repeats of its utilities.
+        together = getattr(self.design, "truncation", None) is not None
+        turns = blocks[:, None] + np.arange(self.repeats) * (not together)
+        self._others = turns % count != number
+
+    @property
+    def done(self) -> int:
+        """Evaluations that are there, of its share."""
+        known = ~np.isnan(self.utilities)
+        return int((known if self._others is None else known[~self._others]).sum())
+
+    @property
+    def _wanted(self) -> int:
+        return self.utilities.size if self._others is None else int((~self._others).sum())
 
     def evaluations(self) -> Evaluations:
         return self._first(self.total)
@@ -136,7 +158,7 @@ class Run:
         watcher = Bar() if progress is True else progress
         if isinstance(watcher, Bar):
             stack.callback(watcher.close)
-        return lambda reached: watcher(self._done(), self.total * self.repeats, reached)
+        return lambda reached: watcher(self.done, self._wanted, reached)
 
     def _checkpoint(self, end: int) -> Checkpoint:
         return checkpoint(self._first(end), self.notion, self.estimator)
@@ -167,7 +189,7 @@ class Run:
         """Whoever stops a run by Ctrl-C reads that nothing is lost."""
         if isinstance(error, KeyboardInterrupt) and self.ledger.path is not None:
             error.add_note(
-                f"{self._done():,} evaluations are in `{self.ledger.path}`; repeat the same call "
+                f"{self.done:,} evaluations are in `{self.ledger.path}`; repeat the same call "
                 "to resume."
             )
 
@@ -179,17 +201,16 @@ class Run:
         step *= -(-SEGMENT // step)
         return [*range(step, self.total, step), self.total]
 
-    def _done(self) -> int:
-        return int(np.count_nonzero(~np.isnan(self.utilities)))
-
     def _missing(self, end: int) -> IntArray:
         """(index, repeat) pairs below `end` to evaluate next, int64 (k, 2)."""
         part = self.utilities[:end]
         if isinstance(self.design, Permutation) and self.design.truncation is not None:
             indices = self.design.wave(part.mean(axis=1).reshape(-1, self.design.unit))
             rows, columns = np.nonzero(np.isnan(part[indices]))
-            return self._sorted(np.column_stack([indices[rows], columns]))
-        return self._sorted(np.argwhere(np.isnan(part)).astype(np.int64))
+            pairs = np.column_stack([indices[rows], columns])
+        else:
+            pairs = np.argwhere(np.isnan(part)).astype(np.int64)
+        return self._sorted(pairs if self._others is None else pairs[~self._others[*pairs.T]])
 
     def _sorted(self, pairs: IntArray) -> IntArray:
         """Pairs by block of `call_size` indices, then by repeat: a call has one repeat of one

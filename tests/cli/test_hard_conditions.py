@@ -146,7 +146,7 @@ def test_whether_predictions_are_kept_does_not_depend_on_the_budget(monkeypatch)
     table().to_csv("t.csv", index=False)
     base = ("value", "t.csv", "--target", "y", "--validation-fraction", 0.3)
     for limit in (0, 10**6):
-        monkeypatch.setattr("databanzhaf.run.LARGEST_KEPT_BYTES", limit)
+        monkeypatch.setattr("databanzhaf.beginning.LARGEST_KEPT_BYTES", limit)
         for budget in (50, 300):
             assert invoke(*base, "--budget", budget, "--out", f"grown{limit}").exit_code == 0
         assert invoke(*base, "--budget", 300, "--out", f"once{limit}").exit_code == 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 import time
 from collections.abc import Sequence
@@ -17,6 +16,7 @@ from databanzhaf.cli.labels import apply, mislabels
 from databanzhaf.cli.options import (
     AsJson,
     Budget,
+    Cluster,
     Clusters,
     Data,
     Decimal,
@@ -40,10 +40,13 @@ from databanzhaf.cli.options import (
     Target,
     Task,
     Text,
+    Timeout,
     Until,
     Validation,
 )
 from databanzhaf.cli.reproduce import reproduce
+from databanzhaf.cli.rereading import estimate, report
+from databanzhaf.cli.shards import Shard, evaluate_shard, numbers_of
 from databanzhaf.cli.signals import one_sentence, stops_after_a_batch, stops_after_the_values
 from databanzhaf.cli.small import doctor, example, margin
 from databanzhaf.cli.streams import only_json, patient_streams, say
@@ -59,7 +62,6 @@ from databanzhaf.cli.text import (
     tell_files,
 )
 from databanzhaf.kernels.compiling import WORDS, listen
-from databanzhaf.progress import Bar
 
 if TYPE_CHECKING:
     from databanzhaf.diagnostics import Checkpoint
@@ -113,6 +115,8 @@ def value(
     flag: Flag = "fdr:0.05",
     keep: Keep = "auto",
     jobs: Jobs = -1,
+    cluster: Cluster = None,
+    timeout: Timeout = None,
     device: Device = "auto",
     seed: Seed = 0,
     encoding: Encoding = "utf-8",
@@ -125,6 +129,7 @@ def value(
             "the table."
         ),
     ] = None,
+    shard: Shard = None,
     curve: Annotated[
         bool,
         typer.Option(
@@ -149,6 +154,11 @@ def value(
             )
         folder = out or Path("runs") / data.name.split(".")[0]
         screen = Screen(quiet=as_json)
+        if shard is not None:
+            said = evaluate_shard(settings, folder, numbers_of(shard), screen, curve=curve)
+            if as_json:
+                answer(said)
+            return
         shown = {"curve": curve, "quiet": quiet, "as_json": as_json}
         result, said = _value_once(settings, folder, screen, **shown)
         if settings.clusters is not None and not settings.open:
@@ -261,73 +271,7 @@ def plan(
             screen.print(note)
 
 
-@app.command()
-def estimate(
-    ledger: Annotated[
-        Path, typer.Argument(help="run.db of a `databanzhaf value` run.", show_default=False)
-    ],
-    notion: Notion = "banzhaf",
-    metric: Metric = None,
-    model: Annotated[
-        str | None,
-        typer.Option(help="Model of the run; needed if it is your own and --metric is given."),
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(help="CSV file; values-NOTION[-METRIC].csv beside the ledger by default."),
-    ] = None,
-    as_json: AsJson = False,
-) -> None:
-    """Compute another notion or metric from the same run; nothing is trained."""
-    with one_sentence(), only_json(as_json) as answer:
-        from databanzhaf import pipeline
-
-        with Bar.shown(not as_json and sys.stderr.isatty()) as bar:
-
-            def watch(done: int, total: int) -> None:
-                bar(done, total, ())
-
-            result = pipeline.reread(ledger, notion=notion, metric=metric, model=model, watch=watch)
-        folder = ledger if ledger.is_dir() else ledger.parent
-        parts = re.findall(r"[\w.]+", result.estimate.notion.name)
-        name = "-".join(["values", *parts, *([metric] if metric else [])])
-        path, settings = out or folder / f"{name}.csv", result.job.settings
-        inputs: list[Path | str | None] = [
-            folder / "run.db" if ledger.is_dir() else ledger,
-            folder / "run.json",
-            settings.data,
-            settings.validation,
-        ]
-        pipeline.check_not_input(path, inputs)
-        pipeline.write_table(path, result.table)
-        if as_json:
-            answer({**summary(result, folder), "values": str(path)})
-        else:
-            screen = Screen()
-            tell(screen, result)
-            screen.print(f"Written: {path}", soft_wrap=True)
-
-
-@app.command()
-def report(
-    ledger: Annotated[
-        Path,
-        typer.Argument(
-            help="run.db of a `databanzhaf value` run, or its folder.", show_default=False
-        ),
-    ],
-) -> None:
-    """Write report.html beside a run's ledger; nothing is trained."""
-    with one_sentence():
-        from databanzhaf import pipeline
-        from databanzhaf.report import write_report
-
-        result = pipeline.reread(ledger, as_recorded=True)
-        path = write_report(result, ledger if ledger.is_dir() else ledger.parent)
-        Screen().print(f"Written: {path}", soft_wrap=True)
-
-
-for command in (mislabels, apply, margin, example, doctor, reproduce):
+for command in (estimate, report, mislabels, apply, margin, example, doctor, reproduce):
     app.command()(command)
 
 

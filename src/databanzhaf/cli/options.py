@@ -102,6 +102,20 @@ Jobs = Annotated[
     int,
     typer.Option(help="Processes or threads; -1 is one for each core. Values do not depend on it."),
 ]
+Cluster = Annotated[
+    str | None,
+    typer.Option(
+        help="Train on a cluster: dask://host:8786 or ray://host:10001; dask or ray alone start "
+        "workers on this machine. Values do not depend on it."
+    ),
+]
+Timeout = Annotated[
+    float | None,
+    typer.Option(
+        help="Seconds for a piece of work (about a second's worth, and one call of the model at "
+        "least); a worker process that takes longer is replaced."
+    ),
+]
 Device = Annotated[str, typer.Option(help="auto, cpu or cuda.")]
 Seed = Annotated[
     int, typer.Option(help="Determines every coalition, every training and any rows held out.")

@@ -22,6 +22,7 @@ class Screen:
     def __init__(self, *, quiet: bool = False) -> None:
         from rich.console import Console
 
+        self.quiet = quiet
         self._console = Console(highlight=False, markup=False, quiet=quiet)
 
     def print(self, thing: Any, *, soft_wrap: bool = False) -> None:

@@ -1,6 +1,7 @@
 """Evaluators: where games run."""
 
 from databanzhaf.evaluators.batch import Drawn, play
+from databanzhaf.evaluators.cluster import cluster
 from databanzhaf.evaluators.dask import Dask
 from databanzhaf.evaluators.executor import Executor
 from databanzhaf.evaluators.local import Local
@@ -14,6 +15,7 @@ __all__ = [
     "Local",
     "Processes",
     "Ray",
+    "cluster",
     "play",
     "worker_processes",
 ]

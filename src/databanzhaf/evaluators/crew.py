@@ -7,8 +7,9 @@ one that waits, so that it is never idle.
 
 from __future__ import annotations
 
+import time
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from queue import Empty, SimpleQueue
@@ -27,7 +28,7 @@ TRIES = 3
 # One that was lost so often by no fault of its own, too: workers come and go too fast.
 _LOSSES = 25
 _LOOK = 0.5  # seconds between two looks at those who say nothing
-PATIENCE = 60.0  # seconds that a cluster may have no worker
+_PATIENCE = 60.0  # seconds that a cluster may have no worker
 
 
 class Lost(Exception):
@@ -67,6 +68,32 @@ class Crew(Protocol):
     def forget(self, futures: Sequence[Any]) -> None:
         """Tasks whose replies nobody waits for."""
         ...
+
+
+class Roll:
+    """How many workers a cluster has: they come and go, so it is asked once a second."""
+
+    def __init__(self, whose: str, count: Callable[[], int]) -> None:
+        self._whose, self._count = whose, count
+        self._workers, self._seen, self._next = 1, time.monotonic(), 0.0
+
+    @property
+    def places(self) -> int:
+        self.check()
+        return IN_FLIGHT * self._workers
+
+    def check(self) -> None:
+        """Complain where there has been none for a minute."""
+        now = time.monotonic()
+        if now >= self._next:
+            self._next = now + 1
+            if count := self._count():
+                self._workers, self._seen = count, now
+        if now - self._seen > _PATIENCE:
+            raise BackendUnavailable(
+                f"the {self._whose} cluster has had no worker for {_PATIENCE:g} s",
+                remedy="Evaluations already recorded are kept: run again when there are some.",
+            )
 
 
 @dataclass(eq=False)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
@@ -12,12 +11,12 @@ from typing import Any
 from databanzhaf._version import __version__
 from databanzhaf.errors import BackendUnavailable, check_count, first_line
 from databanzhaf.evaluations import Batch, Piece
-from databanzhaf.evaluators.crew import IN_FLIGHT, PATIENCE, Lost, hand_out
+from databanzhaf.evaluators.crew import Lost, Roll, hand_out
 from databanzhaf.evaluators.processes import check_timeout
 from databanzhaf.evaluators.work import Parcel, Reply, Task, pack, work
 from databanzhaf.protocols import Draws, EvaluatePieces, Game
 
-_CONNECTING = 8.0  # seconds
+_CONNECTING = 5.0  # seconds
 
 
 @dataclass(frozen=True)
@@ -108,25 +107,11 @@ class _Crew:
     def __init__(self, client: Any) -> None:
         self._client = client
         self._sent: dict[str, Any] = {}
-        self._seen = time.monotonic()
-        self._places = IN_FLIGHT
-        self._look_at = 0.0
+        self._roll = Roll("Dask", lambda: sum(client.nthreads().values()))
 
     @property
     def places(self) -> int:
-        self._count()
-        return self._places
-
-    def _count(self) -> None:
-        """Workers come and go; ask once a second."""
-        now = time.monotonic()
-        if now < self._look_at:
-            return
-        self._look_at = now + 1
-        threads = sum(self._client.nthreads().values())
-        if threads:
-            self._seen = now
-            self._places = IN_FLIGHT * threads
+        return self._roll.places
 
     def parcel(self, game: Game, draws: Draws) -> Parcel:
         return pack(game, draws)
@@ -160,12 +145,7 @@ class _Crew:
                 "the connection to the Dask scheduler is lost",
                 remedy="Evaluations already recorded are kept: run again when it is back.",
             )
-        self._count()
-        if time.monotonic() - self._seen > PATIENCE:
-            raise BackendUnavailable(
-                f"the Dask cluster has had no worker for {PATIENCE:g} s",
-                remedy="Evaluations already recorded are kept: run again when there are some.",
-            )
+        self._roll.check()
         return ()
 
     def forget(self, futures: Sequence[Any]) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import socket
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -14,12 +13,12 @@ from urllib.parse import urlsplit
 from databanzhaf._version import __version__
 from databanzhaf.errors import BackendUnavailable, InvalidInput, first_line, short
 from databanzhaf.evaluations import Batch, Piece
-from databanzhaf.evaluators.crew import IN_FLIGHT, PATIENCE, Lost, hand_out
+from databanzhaf.evaluators.crew import Lost, Roll, hand_out
 from databanzhaf.evaluators.processes import check_timeout
 from databanzhaf.evaluators.work import Parcel, Reply, Task, pack, work
 from databanzhaf.protocols import Draws, EvaluatePieces, Game
 
-_CONNECTING = 8.0  # seconds
+_CONNECTING = 5.0  # seconds
 
 
 @dataclass(frozen=True)
@@ -111,24 +110,15 @@ class _Crew:
         self._work = ray.remote(max_retries=0, **how)(work)
         self._sent: dict[str, Any] = {}
         self._refs: dict[Any, Any] = {}
-        self._seen, self._look_at, self._places = time.monotonic(), 0.0, IN_FLIGHT
+        self._roll = Roll("Ray", self._count)
 
     @property
     def places(self) -> int:
-        self._count()
-        return self._places
+        return self._roll.places
 
-    def _count(self) -> None:
-        """Workers come and go; ask once a second."""
-        now = time.monotonic()
-        if now < self._look_at:
-            return
-        self._look_at = now + 1
+    def _count(self) -> int:
         there = self._ray.cluster_resources()
-        workers = int(there.get("GPU", 0) / self._gpus if self._gpus else there.get("CPU", 0))
-        if workers:
-            self._seen = now
-            self._places = IN_FLIGHT * workers
+        return int(there.get("GPU", 0) / self._gpus if self._gpus else there.get("CPU", 0))
 
     def parcel(self, game: Game, draws: Draws) -> Parcel:
         return pack(game, draws)
@@ -165,13 +155,7 @@ class _Crew:
         return reply
 
     def look(self) -> Sequence[Any]:
-        self._count()
-        if time.monotonic() - self._seen > PATIENCE:
-            what = "GPUs" if self._gpus else "cores"
-            raise BackendUnavailable(
-                f"the Ray cluster has had no {what} for {PATIENCE:g} s",
-                remedy="Evaluations already recorded are kept: run again when there are some.",
-            )
+        self._roll.check()
         return ()
 
     def forget(self, futures: Sequence[Any]) -> None:

@@ -13,7 +13,7 @@ from databanzhaf.pipeline.plan import forecast, make_plan
 from databanzhaf.pipeline.preparing import Job, prepare
 from databanzhaf.pipeline.record import Record
 from databanzhaf.pipeline.result import Result
-from databanzhaf.pipeline.running import add_curve, reread, run, worst_clusters
+from databanzhaf.pipeline.running import add_curve, reread, run, run_shard, worst_clusters
 from databanzhaf.pipeline.settings import Flag, Settings
 
 __all__ = [
@@ -35,6 +35,7 @@ __all__ = [
     "reread",
     "run",
     "run_labels",
+    "run_shard",
     "worst_clusters",
     "write_table",
 ]

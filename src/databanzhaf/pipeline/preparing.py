@@ -8,15 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from databanzhaf.beginning import repeats_that_pay
 from databanzhaf.data import Dataset
 from databanzhaf.errors import InvalidInput
 from databanzhaf.evaluations import Evaluations
+from databanzhaf.evaluators import Processes, cluster
 from databanzhaf.models import is_classification
 from databanzhaf.pipeline import columns, notes
 from databanzhaf.pipeline.rows import Model, make_ready
 from databanzhaf.pipeline.settings import Settings
 from databanzhaf.protocols import Evaluator, Game, IntArray
-from databanzhaf.run import design_of, repeats_that_pay
+from databanzhaf.run import design_of
 from databanzhaf.tables import clusters, file_digest
 
 if TYPE_CHECKING:
@@ -152,7 +154,7 @@ def prepare(settings: Settings, fingerprint: dict[str, str] | None = None) -> Jo
         settings,
         ready.game,
         ready.dataset,
-        ready.evaluator,
+        _evaluator(settings, ready.evaluator),
         rows,
         None if ids is None else ids.to_numpy()[rows],
         target[rows],
@@ -245,3 +247,10 @@ def _opened(job: Job) -> Job:
 def _sizes(groups: Any) -> dict[Any, int]:
     names, counts = np.unique(groups, return_counts=True)
     return dict(zip(names.tolist(), counts.tolist(), strict=True))
+
+
+def _evaluator(settings: Settings, usual: Evaluator) -> Evaluator:
+    """Where models are trained, if the settings say so."""
+    if settings.cluster is not None:
+        return cluster(settings.cluster, n_jobs=settings.jobs, timeout=settings.timeout)
+    return usual if settings.timeout is None else Processes(settings.jobs, settings.timeout)

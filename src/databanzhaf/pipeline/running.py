@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -38,7 +38,7 @@ from databanzhaf.pipeline.recorded import Recorded
 from databanzhaf.pipeline.result import Result, cluster_table, make_result
 from databanzhaf.pipeline.settings import Settings
 from databanzhaf.progress import Watcher
-from databanzhaf.run import Finished, estimate, estimator_for, finish
+from databanzhaf.run import Finished, estimate, estimator_for, evaluate, finish
 
 # A run can rank about one row for so many evaluations (measured: benchmarks/clusters.py).
 EVALUATIONS_PER_ROW = 10
@@ -76,19 +76,36 @@ def run(job: Job, out: Path, *, watch: Watcher | None = None) -> Result:
     return result
 
 
+def run_shard(job: Job, out: Path, shard: tuple[int, int], *, watch: Watcher | None = None) -> int:
+    """Evaluate one share of a run into `out`; how many evaluations it has there."""
+    settings = job.settings
+    for option, asked in (("--until", settings.until), ("--clusters", settings.clusters)):
+        if asked is not None:
+            raise InvalidInput(
+                f"{option} needs all evaluations, and a shard has some",
+                got="both",
+                remedy=f"Leave {option} out.",
+            )
+    outputs.make_folder(out)
+    with open_ledger(out / "run.db", job) as ledger, _recording(job, out, watch) as watcher:
+        return evaluate(
+            job.game,
+            settings.notion,
+            shard=shard,
+            estimator=settings.estimator,
+            budget=settings.budget,
+            repeats=settings.repeats,
+            seed=settings.seed,
+            ledger=ledger,
+            evaluator=job.evaluator,
+            progress=watcher,
+        )
+
+
 def _evaluate(job: Job, out: Path, ledger: Ledger, watch: Watcher | None) -> Finished:
     """The run itself; run.json says how far it came."""
-    settings, begun = job.settings, False
-
-    def watcher(done: int, total: int, checkpoints: Sequence[Checkpoint]) -> None:
-        nonlocal begun
-        if not begun:  # all is checked, and the ledger is this run's
-            write_record(job, make_record(job), out, status="begun")
-            begun = True
-        if watch is not None:
-            watch(done, total, checkpoints)
-
-    try:
+    settings = job.settings
+    with _recording(job, out, watch) as watcher:
         return finish(
             job.game,
             settings.notion,
@@ -102,6 +119,23 @@ def _evaluate(job: Job, out: Path, ledger: Ledger, watch: Watcher | None) -> Fin
             progress=watcher,
             checkpoints=True,
         )
+
+
+@contextmanager
+def _recording(job: Job, out: Path, watch: Watcher | None) -> Iterator[Watcher]:
+    """A watcher by which run.json says how far a run came, however it ends."""
+    begun = False
+
+    def watcher(done: int, total: int, checkpoints: Sequence[Checkpoint]) -> None:
+        nonlocal begun
+        if not begun:  # all is checked, and the ledger is this run's
+            write_record(job, make_record(job), out, status="begun")
+            begun = True
+        if watch is not None:
+            watch(done, total, checkpoints)
+
+    try:
+        yield watcher
     except LedgerMismatch as error:
         remedy = "Give another --out for this run, or repeat the command that wrote it."
         raise error.with_differences(_differences(job, out)).with_remedy(remedy) from error
@@ -165,7 +199,18 @@ def worst_clusters(result: Result, out: Path) -> Settings:
 
 def _free(settings: Settings) -> dict[str, Any]:
     """The settings that a run may change on the way."""
-    names = ("data", "validation", "budget", "repeats", "until", "flag", "jobs", "keep")
+    names = (
+        "data",
+        "validation",
+        "budget",
+        "repeats",
+        "until",
+        "flag",
+        "jobs",
+        "cluster",
+        "timeout",
+        "keep",
+    )
     return {name: getattr(settings, name) for name in names}
 
 

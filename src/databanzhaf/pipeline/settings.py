@@ -11,6 +11,7 @@ from databanzhaf import until as conditions
 from databanzhaf.applications import flagged
 from databanzhaf.errors import InvalidInput, check_between, check_count, short
 from databanzhaf.estimate import Estimate
+from databanzhaf.evaluators import cluster
 from databanzhaf.notions import Banzhaf, named, written
 from databanzhaf.protocols import IntArray, Notion
 from databanzhaf.until import Condition
@@ -121,6 +122,8 @@ class Settings:
     flag: Flag = field(default_factory=Flag)
     keep: str = "auto"
     jobs: int = -1
+    cluster: str | None = None
+    timeout: float | None = None
     device: str = "auto"
     seed: int = 0
 
@@ -178,6 +181,10 @@ class Settings:
             check_count("repeats", self.repeats)
         if self.jobs != -1:
             check_count("jobs", self.jobs)
+        if self.cluster is not None:
+            cluster(self.cluster)
+        if self.timeout is not None:
+            check_between("timeout", self.timeout, 0, math.inf, "Give seconds.")
 
 
 def _number(text: str) -> float:

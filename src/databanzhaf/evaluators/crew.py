@@ -191,7 +191,8 @@ def hand_out(
             crew.forget(list(flying))
     if failed:
         failed.sort(key=lambda each: int(each[0].indices[0]))
-        yield [(piece, replace(batch, failure=None)) for piece, batch in failed[1:]]
+        if further := failed[1:]:
+            yield [(piece, replace(batch, failure=None)) for piece, batch in further]
         yield failed[:1]
     if error is not None:
         raise error

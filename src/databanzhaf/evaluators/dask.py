@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
@@ -103,6 +104,10 @@ def _check_workers(client: Any) -> None:
         )
 
 
+def _the_same(content: bytes) -> bytes:
+    return content
+
+
 class _Crew:
     def __init__(self, client: Any) -> None:
         self._client = client
@@ -118,8 +123,11 @@ class _Crew:
 
     def submit(self, task: Task, parcel: Parcel, *, send: bool) -> Any:
         if send or parcel.token not in self._sent:
-            # Workers fetch it from each other, once each.
-            self._sent[parcel.token] = self._client.scatter(parcel.content, hash=False)
+            # A task, whose result workers fetch from each other: if all that had it died, Dask
+            # makes it again. Scattered data would be lost.
+            with warnings.catch_warnings():
+                warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
+                self._sent[parcel.token] = self._client.submit(_the_same, parcel.content)
         return self._client.submit(work, task, self._sent[parcel.token], pure=False)
 
     def reply(self, future: Any) -> Reply:
@@ -130,7 +138,7 @@ class _Crew:
         except KilledWorker as error:
             raise Lost(f"workers died ({first_line(error)})", blamed=True, final=True) from error
         except (CancelledError, OSError) as error:
-            self._sent.clear()  # the worker that held the game may be gone
+            self._sent.clear()
             raise Lost("the cluster lost a task", blamed=False) from error
         except ImportError as error:
             raise BackendUnavailable(

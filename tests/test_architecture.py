@@ -35,7 +35,7 @@ ALLOWED = {
     "evaluators": GROUND | {"_version", "blas", "chance"},
     "theory": GROUND | {"notions"},
     "tables": GROUND | {"blas", "chance", "files"},
-    "ledger": GROUND | {"chance", "designs", "metrics"},
+    "ledger": GROUND | {"chance", "designs", "files", "metrics"},
     "diagnostics": GROUND | {"designs", "notions", "ranking"},
     "estimate": GROUND | {"diagnostics", "ledger", "plots"},
     "until": GROUND | {"diagnostics"},

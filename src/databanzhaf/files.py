@@ -25,18 +25,22 @@ def replacing(path: Path) -> Iterator[Path]:
             temporary.unlink(missing_ok=True)
 
 
-def write_text(path: Path, text: str) -> None:
-    """All or nothing, on disk, with the permissions of any new file of the user's."""
+@contextmanager
+def written(path: Path) -> Iterator[Path]:
+    """`replacing`, with the system's errors in this library's words."""
     try:
-        with (
-            replacing(path) as temporary,
-            temporary.open("x", encoding="utf-8", newline="") as file,
-        ):
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
+        with replacing(path) as temporary:
+            yield temporary
     except OSError as error:
         raise LedgerFailed(
             f"`{path}` cannot be written ({error.strerror})",
             remedy="Check the folder and the free disk space.",
         ) from error
+
+
+def write_text(path: Path, text: str) -> None:
+    """All or nothing, on disk, with the permissions of any new file of the user's."""
+    with written(path) as temporary, temporary.open("x", encoding="utf-8", newline="") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())

@@ -1,16 +1,4 @@
-"""The durable store of evaluations: a SQLite file, or memory.
-
-Tables
-------
-facts(name, value)
-    What the run is: game, design, library version, ... as JSON, and a checksum of them all.
-evaluations(idx, rep, utility, seconds, checksum)
-    One row per training.
-outcomes(idx, rep, outcome, checksum)
-    The packed predictions, with ``keep="outcomes"``.
-total(count, checksum)
-    How many evaluations there are, and the sum of their checksums: rows that are lost are noticed
-    too.
+"""The durable store of evaluations: a SQLite file, or memory. `schema` describes its tables.
 
 Each batch is one transaction in write-ahead mode, so that kill -9 loses at most the batch in
 flight. A run holds a lock beside the file (``run.db.lock``), which the system frees when the
@@ -21,7 +9,7 @@ any time. The file is made when a run is bound to it, and never removed.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -30,29 +18,12 @@ import numpy as np
 
 from databanzhaf._version import __version__
 from databanzhaf.errors import InvalidInput, LedgerFailed, LedgerMismatch, short
-from databanzhaf.ledger import checksums
+from databanzhaf.ledger import checksums, schema
+from databanzhaf.ledger.coverage import Coverage
 from databanzhaf.ledger.names import plain_names, read_index
-from databanzhaf.ledger.rows import Rows
-from databanzhaf.ledger.storage import Storage
+from databanzhaf.ledger.rows import Portion, Rows
+from databanzhaf.ledger.storage import Storage, existing
 from databanzhaf.protocols import FloatArray, IntArray, Labels
-
-_SCHEMA = """
-CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS evaluations (
-    idx INTEGER, rep INTEGER, utility REAL NOT NULL, seconds REAL NOT NULL,
-    checksum INTEGER NOT NULL, PRIMARY KEY (idx, rep)
-) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS outcomes (
-    idx INTEGER, rep INTEGER, outcome BLOB NOT NULL,
-    checksum INTEGER NOT NULL, PRIMARY KEY (idx, rep)
-);
-CREATE TABLE IF NOT EXISTS total (
-    name TEXT PRIMARY KEY, count INTEGER NOT NULL, checksum INTEGER NOT NULL
-) WITHOUT ROWID;
-"""
-_APPLICATION_ID = 0x44425A46  # "DBZF"
-_FORMAT = 2
-_WITHOUT_CHECKSUMS = 1  # the format of databanzhaf 0.1
 
 
 class Ledger:
@@ -75,9 +46,17 @@ class Ledger:
                 got=short(keep),
                 remedy="Outcomes let you change the metric later.",
             )
-        self._asked_keep = keep
-        self._storage = Storage(path)
-        self.path = self._storage.path
+        self._open(Storage(path), keep)
+
+    @classmethod
+    def looking(cls, path: str | Path) -> Self:
+        """A ledger to read, whose file is left as it is, with what is in its write-ahead log."""
+        ledger = cls.__new__(cls)
+        ledger._open(Storage(existing(path), looking=True), None)
+        return ledger
+
+    def _open(self, storage: Storage, keep: str | None) -> None:
+        self._asked_keep, self._storage, self.path = keep, storage, storage.path
         try:
             self._check()
         except BaseException:
@@ -85,30 +64,7 @@ class Ledger:
             raise
 
     def _check(self) -> None:
-        facts: dict[str, str] = {}
-        with self._storage.transaction("DEFERRED") as connection:
-            [(tables,)] = connection.execute("SELECT count(*) FROM sqlite_master")
-            [(identity,)] = connection.execute("PRAGMA application_id")
-            [(self._format,)] = connection.execute("PRAGMA user_version")
-            if tables and identity == _APPLICATION_ID and self._format == _FORMAT:
-                facts = dict(connection.execute("SELECT name, value FROM facts").fetchall())
-        if not tables and not identity:
-            self._format = _FORMAT
-            return
-        if identity != _APPLICATION_ID:
-            raise LedgerFailed(
-                f"`{self.path}` is a SQLite file, but not a ledger", remedy="Give another path."
-            )
-        if self._format not in (_FORMAT, _WITHOUT_CHECKSUMS):
-            raise LedgerFailed(
-                f"`{self.path}` has ledger format {self._format}; this version reads up to "
-                f"{_FORMAT}",
-                remedy="Upgrade databanzhaf.",
-            )
-        if self._format == _WITHOUT_CHECKSUMS and self._has_checksums():
-            raise self._storage.damaged("its format is not that of its tables")
-        if self._format == _FORMAT and not _whole(facts):
-            raise self._storage.damaged("the description of its run does not match its checksum")
+        self._format = schema.check(self._storage)
         if not self.is_new and self._asked_keep not in (None, self.keep):
             raise LedgerMismatch(
                 f"the ledger `{self.path}` keeps {self.keep}, but keep={self._asked_keep!r} was "
@@ -116,19 +72,32 @@ class Ledger:
                 remedy="Leave `keep` out, or give another path.",
             )
 
-    def _has_checksums(self) -> bool:
-        with self._storage.translated():
-            columns = self._storage.connection.execute("PRAGMA table_info(evaluations)").fetchall()
-        return any(column[1] == "checksum" for column in columns)
-
     @property
     def _rows(self) -> Rows:
-        version = str(self._fact("version"))
-        if self._format == _WITHOUT_CHECKSUMS:
-            return Rows(self._storage, None, version)
+        run = checksums.run_key(self.facts) if self.has_checksums else None
+        return Rows(self._storage, run, str(self._fact("version")))
+
+    @property
+    def has_checksums(self) -> bool:
+        """Whether damage to its rows would be noticed; one of databanzhaf 0.1 has none."""
+        return self._format != schema.WITHOUT_CHECKSUMS
+
+    def check_checksums(self) -> None:
+        """Refuse a ledger that has none."""
+        if not self.has_checksums:
+            raise LedgerFailed(
+                f"`{self.path}` was written by databanzhaf {self.library_version}, which kept no "
+                "checksums",
+                remedy="Continue it by itself: nothing tells its whole rows from damaged ones.",
+            )
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """What its run is, as JSON texts with their checksum; nothing before the first run."""
         with self._storage.translated():
-            facts = self._storage.connection.execute("SELECT name, value FROM facts").fetchall()
-        return Rows(self._storage, checksums.run_key(dict(facts)), version)
+            [(tables,)] = self._storage.connection.execute("SELECT count(*) FROM sqlite_master")
+            query = "SELECT name, value FROM facts"
+            return dict(self._storage.connection.execute(query)) if tables else {}
 
     def _fact(self, name: str) -> Any:
         with self._storage.translated():
@@ -161,7 +130,7 @@ class Ledger:
             return True
         total = (
             "(SELECT max(count) FROM total WHERE name = 'evaluations')"
-            if self._format == _FORMAT
+            if self.has_checksums
             else "0"
         )
         with self._storage.translated():  # one statement, since a run may be writing
@@ -225,8 +194,7 @@ class Ledger:
         """Begin a run, or make sure that the run in this ledger is this one; `LedgerMismatch` shows
         both sides. `keep` is what a new ledger keeps if it was not asked for anything.
         """
-        if self._storage.claim():
-            self._check()
+        self.claim()
         asked = {"game": game, "design": design, "seed": seed}
         if self.is_new:
             names = None if players is None else plain_names(players)
@@ -237,38 +205,29 @@ class Ledger:
                 "keep": self._asked_keep or keep,
                 "version": __version__,
             }
-            facts = {name: json.dumps(value) for name, value in known.items()}
-            with self._storage.transaction() as connection:
-                for table in (
-                    "facts",
-                    "evaluations",
-                    "outcomes",
-                    "total",
-                ):  # empty ones, perhaps of an older format
-                    connection.execute(f"DROP TABLE IF EXISTS {table}")
-                for statement in _SCHEMA.strip().split(";\n"):
-                    connection.execute(statement)
-                connection.executemany(
-                    "INSERT INTO facts VALUES (?, ?)",
-                    [*facts.items(), ("checksum", checksums.of_facts(facts))],
-                )
-                connection.execute(
-                    "INSERT INTO total VALUES ('evaluations', 0, 0), ('outcomes', 0, 0)"
-                )
-                connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
-                connection.execute(f"PRAGMA user_version = {_FORMAT}")
-            self._format = _FORMAT
+            self.begin({name: json.dumps(value) for name, value in known.items()})
             return
         found = {"game": self.game, "design": self.design, "seed": self._fact("seed")}
         if found != asked:
             raise self._mismatch(found, asked)
 
+    def claim(self) -> None:
+        """Become the one that writes to the file."""
+        if self._storage.claim():
+            self._check()
+
+    def begin(self, facts: dict[str, str]) -> None:
+        """Make the tables of the run that `facts`, as JSON texts, describe."""
+        with self._storage.transaction() as connection:
+            schema.make(connection, facts)
+        self._format = schema.FORMAT
+
     def _mismatch(self, found: dict[str, Any], asked: dict[str, Any]) -> LedgerMismatch:
         old = {**found["design"], **found["game"], "seed": found["seed"]}
         new = {**asked["design"], **asked["game"], "seed": asked["seed"]}
-        different = [name for name in dict.fromkeys([*old, *new]) if old.get(name) != new.get(name)]
+        different = schema.differences(old, new, "the ledger", "this call")
         remedy = "Give another path for this run, or repeat the call that wrote the ledger."
-        if self.keep == "outcomes" and different == ["metric"]:
+        if self.keep == "outcomes" and list(different) == ["metric"]:
             remedy = (
                 "It keeps outcomes, so no training is needed: "
                 "databanzhaf.estimate(ledger, notion, game=...)."
@@ -277,11 +236,7 @@ class Ledger:
         return LedgerMismatch(
             f"the ledger {where} belongs to another run",
             remedy=remedy,
-            differences=tuple(
-                f"{name}: the ledger has {_short(old.get(name))}, this call has "
-                f"{_short(new.get(name))}"
-                for name in different
-            ),
+            differences=tuple(different.values()),
         )
 
     def append(
@@ -340,6 +295,40 @@ class Ledger:
             raise self._storage.damaged("some of its evaluations have no outcome")
         return chunks
 
+    def portions(self) -> Iterator[Portion]:
+        """Every evaluation in the order of their places, as of one moment though a run may be
+        writing; each is checked before it is given.
+        """
+        if not self.is_new:
+            self.check_checksums()
+            with self._storage.transaction("DEFERRED"):
+                yield from self._rows.portions(self.keep == "outcomes")
+
+    def evaluations(self) -> tuple[IntArray, IntArray, FloatArray, FloatArray]:
+        """All evaluations: index, repeat, utility, seconds."""
+        with self._storage.transaction("DEFERRED"):
+            return self._rows.evaluations()
+
+    def held(self, indices: IntArray, repeats: IntArray) -> list[tuple[float, bytes | None] | None]:
+        """Utility and outcome of each of these evaluations; None for one that is not there."""
+        rows, outcomes = self._rows, self.keep == "outcomes"
+        places = zip(indices.tolist(), repeats.tolist(), strict=True)
+        with self._storage.transaction("DEFERRED"):
+            return [rows.held(*place, outcomes) for place in places]
+
+    def coverage(self) -> Coverage:
+        """Which indices it has evaluations of."""
+        if self.is_new:
+            return Coverage.none()
+        with self._storage.translated():
+            return Coverage.read(self._storage.connection)
+
+    def faults(self) -> list[str]:
+        """What SQLite finds wrong with the file, the first few."""
+        with self._storage.translated():
+            found = self._storage.connection.execute("PRAGMA integrity_check(5)").fetchall()
+        return [] if found == [("ok",)] else [" ".join(str(text).split()) for (text,) in found]
+
     def count(self) -> int:
         """Evaluations so far."""
         if self.is_new:
@@ -376,17 +365,3 @@ class Ledger:
             f"Ledger({where}, keeps "
             f"{self.keep}{'' if self.is_new else f', {self.count():,} evaluations'})"
         )
-
-
-def _whole(facts: dict[Any, Any]) -> bool:
-    """Whether all facts are texts that match their checksum."""
-    plain = {type(part) for item in facts.items() for part in item} == {str}
-    checksum = facts.pop("checksum", None)
-    return plain and checksum == checksums.of_facts(facts)
-
-
-def _short(value: Any) -> str:
-    text = (
-        "nothing" if value is None else json.dumps(value) if not isinstance(value, str) else value
-    )
-    return text if len(text) <= 120 else f"{text[:117]}..."

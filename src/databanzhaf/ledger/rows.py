@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sqlite3
 import warnings
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,6 +17,20 @@ from databanzhaf.protocols import FloatArray, IntArray, KeyArray
 
 # More evaluations than a run may have: an index beyond is damage.
 _MOST = 10**9
+# Rows that are read, and copied in one transaction, at a time; fewer where outcomes are large.
+_PORTION = 1 << 14
+_PORTION_BYTES = 1 << 26
+
+
+@dataclass(frozen=True, eq=False)
+class Portion:
+    """Some evaluations in the order of their places; with their outcomes where they are kept."""
+
+    indices: IntArray
+    repeats: IntArray
+    utilities: FloatArray
+    seconds: FloatArray
+    outcomes: list[bytes] | None
 
 
 class Rows:
@@ -133,11 +149,16 @@ class Rows:
             raise self._storage.damaged(
                 f"{wrong:,} of its {count:,} {table} do not match their checksums"
             )
-        if self._run is not None and self.total(table) != (count, marked):
-            written = self.total(table)[0]
-            held = f"{written:,} {table} were written, and it holds {count:,}"
+        if self._run is not None:
+            self._check_total(table, count, marked)
+
+    def _check_total(self, table: str, count: int, marked: int) -> None:
+        """Compare what was read with how many rows, of what checksums, were written."""
+        written = self.total(table)
+        if written != (count, marked):
+            held = f"{written[0]:,} {table} were written, and it holds {count:,}"
             other = f"its {table} are not those that were written"
-            raise self._storage.damaged(held if written != count else other)
+            raise self._storage.damaged(held if written[0] != count else other)
 
     def _chunks(
         self, table: str, columns: str, kinds: tuple[type, ...]
@@ -147,15 +168,89 @@ class Rows:
         mark = ", checksum" if checked else ""
         rows = self._storage.connection.execute(f"SELECT idx, rep, {columns}{mark} FROM {table}")
         while chunk := rows.fetchmany(65536):
-            parts = list(zip(*chunk, strict=True))
             kinds_here = (int, int, *kinds, *([int] if checked else []))
-            right = all(
-                set(map(type, part)) == {kind} for part, kind in zip(parts, kinds_here, strict=True)
-            )
-            if not right or min(*parts[0], *parts[1]) < 0:
-                raise self._storage.damaged(f"some of its {table} hold what cannot be")
-            if (max(parts[0]) + 1) * (max(parts[1]) + 1) > _MOST:
-                raise self._storage.damaged(f"some of its {table} lie beyond what a run can have")
+            indices, repeats, *parts = self._columns(table, chunk, kinds_here)
             marks = np.array(parts.pop(), dtype=np.int64) if checked else None
-            indices, repeats = (np.array(part, dtype=np.int64) for part in parts[:2])
-            yield indices, repeats, parts[2:], marks
+            yield indices, repeats, parts, marks
+
+    def _columns(
+        self, table: str, chunk: list[tuple[Any, ...]], kinds: tuple[type, ...]
+    ) -> list[Any]:
+        """Places as arrays, then the other columns, of rows that a run can have."""
+        parts = list(zip(*chunk, strict=True))
+        right = all(set(map(type, part)) == {kind} for part, kind in zip(parts, kinds, strict=True))
+        if not right or min(*parts[0], *parts[1]) < 0:
+            raise self._storage.damaged(f"some of its {table} hold what cannot be")
+        if (max(parts[0]) + 1) * (max(parts[1]) + 1) > _MOST:
+            raise self._storage.damaged(f"some of its {table} lie beyond what a run can have")
+        return [*(np.array(part, dtype=np.int64) for part in parts[:2]), *parts[2:]]
+
+    def portions(self, outcomes: bool) -> Iterator[Portion]:
+        """Every evaluation, with its outcome if they are kept, in the order of their places. Each
+        row is checked before it is given, and the totals at the end. Only for rows with checksums.
+        """
+        tables = ["evaluations", "outcomes"] if outcomes else ["evaluations"]
+        marks = ", ".join(f"{table}.checksum" for table in tables)
+        kinds = (int, int, float, float, *([bytes] if outcomes else []), *([int] * len(tables)))
+        rows = self._storage.connection.execute(
+            f"SELECT idx, rep, utility, seconds{', outcome' * outcomes}, {marks} FROM "
+            f"{' LEFT JOIN '.join(tables)}{' USING (idx, rep)' * outcomes} ORDER BY idx, rep"
+        )
+        count, marked = 0, [0] * len(tables)
+        for chunk in _in_portions(rows, 4 if outcomes else None):
+            if outcomes and any(row[4] is None for row in chunk):
+                raise self._storage.damaged("some of its evaluations have no outcome")
+            parts = self._columns("evaluations", chunk, kinds)
+            written = [np.array(part, dtype=np.int64) for part in parts[-len(tables) :]]
+            given = Portion(
+                parts[0],
+                parts[1],
+                np.array(parts[2]),
+                np.array(parts[3]),
+                list(parts[4]) if outcomes else None,
+            )
+            for place, expected in enumerate(self._marks(given)):
+                wrong = int(np.count_nonzero(expected != written[place]))
+                if wrong:
+                    which = f"from index {given.indices[0]:,} to {given.indices[-1]:,}"
+                    raise self._storage.damaged(
+                        f"{wrong:,} of its {tables[place]} {which} do not match their checksums"
+                    )
+                marked[place] = checksums.total(marked[place], written[place])
+            count += len(chunk)
+            yield given
+        for table, mark in zip(tables, marked, strict=True):
+            self._check_total(table, count, mark)
+
+    def _marks(self, given: Portion) -> Iterator[IntArray]:
+        """The checksums that its evaluations must have, then those of its outcomes."""
+        assert self._run is not None
+        places = self._run, given.indices, given.repeats
+        yield checksums.of_evaluations(*places, given.utilities, given.seconds)
+        if given.outcomes is not None:
+            yield checksums.of_outcomes(*places, given.outcomes)
+
+    def held(self, index: int, repeat: int, outcomes: bool) -> tuple[float, bytes | None] | None:
+        """Utility and outcome, if they are kept, of one evaluation; None where it is not there."""
+        query = "SELECT utility, NULL FROM evaluations WHERE idx = ? AND rep = ?"
+        if outcomes:
+            query = (
+                "SELECT utility, outcome FROM evaluations LEFT JOIN outcomes USING (idx, rep) "
+                "WHERE idx = ? AND rep = ?"
+            )
+        found = self._storage.connection.execute(query, (index, repeat))
+        return found.fetchone()  # type: ignore[no-any-return]
+
+
+def _in_portions(rows: sqlite3.Cursor, blob: int | None) -> Iterator[list[tuple[Any, ...]]]:
+    """Rows of a query, as many at a time as fit in memory; `blob` is the column of the outcomes."""
+    chunk: list[tuple[Any, ...]] = []
+    size = 0
+    for row in rows:
+        chunk.append(row)
+        size += 0 if blob is None else len(row[blob] or b"")
+        if len(chunk) >= _PORTION or size >= _PORTION_BYTES:
+            yield chunk
+            chunk, size = [], 0
+    if chunk:
+        yield chunk

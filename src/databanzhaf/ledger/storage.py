@@ -15,12 +15,58 @@ if TYPE_CHECKING:
     from filelock import BaseFileLock
 
 
+def existing(path: str | Path) -> Path:
+    """The path of a ledger that is there."""
+    if not isinstance(path, (str, Path)):
+        raise InvalidInput(
+            "a ledger must be given by its path", got=short(path), remedy="Pass 'run.db'."
+        )
+    check_path(path)
+    try:
+        there = Path(path).is_file()
+    except OSError:  # a name that is too long
+        there = False
+    if not there:
+        raise InvalidInput(
+            f"there is no ledger at `{path}`"[:300],
+            remedy="Give the path of a file that a run wrote.",
+        )
+    return Path(path)
+
+
+def log_of(file: Path) -> Path:
+    """The write-ahead log of a file, which stands beside the file itself and not beside a link."""
+    return Path(f"{file.resolve()}-wal")
+
+
+def locked(file: Path, name: str) -> BaseFileLock:
+    """The lock of a ledger's one writer, held until it is released."""
+    from filelock import FileLock, Timeout
+
+    lock = FileLock(f"{file.resolve()}.lock", timeout=0)
+    try:
+        lock.acquire()
+    except Timeout as error:
+        raise LedgerBusy(
+            f"another run, in this or another process, holds the ledger `{name}`",
+            remedy="Wait until it ends (or close its Ledger), or give another path.",
+        ) from error
+    except OSError as error:
+        raise LedgerFailed(
+            f"`{name}.lock` cannot be written ({error})",
+            remedy="Check the folder's permissions.",
+        ) from error
+    return lock
+
+
 class Storage:
     """A file, or memory. A file that is not there yet stands in memory until `claim` makes it, so
-    that looking never makes one.
+    that looking never makes one. `looking` also leaves the write-ahead log as it is, which SQLite
+    otherwise writes to the file and deletes when the last one who has it open closes it: what a
+    damaged log still holds would be lost.
     """
 
-    def __init__(self, path: str | Path | None) -> None:
+    def __init__(self, path: str | Path | None, *, looking: bool = False) -> None:
         if path is not None and not isinstance(path, (str, Path)):
             raise InvalidInput(
                 "`ledger` must be a path or a Ledger",
@@ -38,6 +84,7 @@ class Storage:
         # The file stays the same when the process changes its folder.
         self._file = None if self.path is None else self.path.absolute()
         self._lock: BaseFileLock | None = None
+        self._looking = looking
         if self._file is not None:
             self._check_file(self._file)
         self._connect()
@@ -69,16 +116,19 @@ class Storage:
     def _opened(self, make: bool) -> sqlite3.Connection:
         if self._file is None or not (make or self._file.exists()):
             return sqlite3.connect(":memory:", isolation_level=None)
-        if make or os.access(self._file.parent, os.W_OK):
+        log = log_of(self._file)
+        as_it_is = not log.exists() or not log.stat().st_size
+        writable = os.access(self._file.parent, os.W_OK)
+        if make or (writable and (as_it_is or not self._looking)):
             # An absolute path is a path, whatever its name: SQLite may take one that begins with
             # "file:" for an address.
             return sqlite3.connect(self._file, timeout=10, isolation_level=None)
         # Write-ahead mode needs a writable folder even to read. Without a log the file may be read
         # as it is; with one, only if SQLite can.
-        log = Path(f"{self._file}-wal")
-        as_it_is = not log.exists() or not log.stat().st_size
         address = f"{self._file.as_uri()}?{'immutable=1' if as_it_is else 'mode=ro'}"
         connection = sqlite3.connect(address, uri=True, timeout=10, isolation_level=None)
+        if writable:
+            return connection
         try:
             connection.execute("SELECT count(*) FROM sqlite_master")
         except sqlite3.OperationalError as error:
@@ -141,22 +191,7 @@ class Storage:
         """Become the one run that writes to the file; whether it had to be opened again."""
         if self._file is None or self._lock is not None:
             return False
-        from filelock import FileLock, Timeout
-
-        lock = FileLock(f"{self._file.resolve()}.lock", timeout=0)
-        try:
-            lock.acquire()
-        except Timeout as error:
-            raise LedgerBusy(
-                f"another run, in this or another process, holds the ledger `{self.path}`",
-                remedy="Wait until it ends (or close its Ledger), or give another path.",
-            ) from error
-        except OSError as error:
-            raise LedgerFailed(
-                f"`{self.path}.lock` cannot be written ({error})",
-                remedy="Check the folder's permissions.",
-            ) from error
-        self._lock = lock
+        self._lock = locked(self._file, str(self.path))
         again = (
             self._identity is None or not self.in_place
         )  # not made yet, or another run made it since
@@ -182,7 +217,8 @@ class Storage:
     def damaged(self, how: str) -> LedgerFailed:
         return LedgerFailed(
             f"`{self.path}` is damaged: {how}",
-            remedy="Nothing was computed from it: restore a copy, or begin a new run.",
+            remedy="Nothing was computed from it: restore a copy, or write what is whole to a new "
+            "file with `databanzhaf ledger repair`.",
         )
 
     def close(self) -> None:

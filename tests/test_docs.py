@@ -69,7 +69,7 @@ def test_the_site_builds_without_a_warning_and_asks_nobody(tmp_path):
             r"<(script|link|img)[^>]+(src|href)=\"(https?:)?//", page.read_text()
         ), page.name
     commands = (tmp_path / "cli.html").read_text()
-    assert all(f'<section id="{name}">' in commands for name in ("value", "plan", "reproduce"))
+    assert all(f'<section id="{name}">' in commands for name in ("value", "plan", "ledger-merge"))
     assert "--validation-fraction" in commands
     for notebook in (ROOT / "examples" / "notebooks").glob("*.ipynb"):
         assert "output" in (tmp_path / "notebooks" / f"{notebook.stem}.html").read_text()

@@ -8,6 +8,7 @@ the outputs that they are stored with.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +23,22 @@ NOTEBOOK = re.compile(r"(?m)^<!-- notebook: (\S+) -->$")
 
 def commands() -> str:
     """Every command with its arguments and options, as Markdown."""
-    found = get_command(shell).commands
+    found = dict(_single(get_command(shell).commands))
     lines = ["| command | what it does |", "| --- | --- |"]
-    lines += [f"| [`{name}`](#{name}) | {_text(each.help)} |" for name, each in found.items()]
+    lines += [
+        f"| [`{name}`](#{name.replace(' ', '-')}) | {_text(each.help)} |"
+        for name, each in found.items()
+    ]
     return "\n\n".join(["\n".join(lines), *(_command(*each) for each in found.items())])
+
+
+def _single(commands: dict[str, Any], group: str = "") -> Iterator[tuple[str, Any]]:
+    """Commands by what to type, those of groups included."""
+    for name, command in commands.items():
+        if hasattr(command, "commands"):
+            yield from _single(command.commands, f"{group}{name} ")
+        else:
+            yield f"{group}{name}", command
 
 
 def _text(help: str) -> str:

@@ -13,6 +13,7 @@ import typer
 
 from databanzhaf._version import __version__
 from databanzhaf.cli.labels import apply, mislabels
+from databanzhaf.cli.ledgers import ledgers
 from databanzhaf.cli.options import (
     AsJson,
     Budget,
@@ -239,11 +240,9 @@ def plan(
             answer(asdict(made))
             return
         screen = Screen()
-        memory = (
-            ""
-            if made.memory_bytes is None
-            else f" Memory: {in_bytes(made.memory_bytes)}, whatever the number of evaluations."
-        )
+        memory = ""
+        if made.memory_bytes is not None:
+            memory = f" Memory: {in_bytes(made.memory_bytes)}, whatever the number of evaluations."
         screen.print(
             f"Pilot of {made.pilot:,} evaluations for {made.players:,} {job.who}: "
             f"{1 / made.seconds_per_evaluation:,.0f} a second"
@@ -273,6 +272,7 @@ def plan(
 
 for command in (estimate, report, mislabels, apply, margin, example, doctor, reproduce):
     app.command()(command)
+app.add_typer(ledgers)
 
 
 def _value_once(

@@ -81,6 +81,8 @@ ALLOWED = {
     "report": GROUND
     | {"applications", "diagnostics", "estimate", "files", "labels", "pipeline", "population"}
     | {"tables"},
+    "live": GROUND
+    | {"blas", "diagnostics", "estimate", "ledger", "notions", "pipeline", "report", "run"},
     "finder": GROUND | {"files", "labels", "ledger", "report"},
     "valuator": GROUND
     | {"applications", "data", "diagnostics", "estimate", "frames", "models", "notions"}

@@ -14,6 +14,7 @@ import typer
 from databanzhaf._version import __version__
 from databanzhaf.cli.labels import apply, mislabels
 from databanzhaf.cli.ledgers import ledgers
+from databanzhaf.cli.live import watch
 from databanzhaf.cli.options import (
     AsJson,
     Budget,
@@ -270,7 +271,7 @@ def plan(
             screen.print(note)
 
 
-for command in (estimate, report, mislabels, apply, margin, example, doctor, reproduce):
+for command in (estimate, report, mislabels, apply, watch, margin, example, doctor, reproduce):
     app.command()(command)
 app.add_typer(ledgers)
 

@@ -43,8 +43,8 @@ def one_sentence(
 
 
 _NAMES = (
-    "budget|decimal|delta|device|draws|epsilon|estimator|flag|image-scale|into|jobs|keep|like|"
-    "metric|model|n|notion|pilot|repeats|scale|seed|stability|std_error|task|until|validation_fraction"
+    "budget|decimal|delta|device|draws|epsilon|estimator|flag|image-scale|into|jobs|keep|like|metric|"
+    "model|n|notion|pilot|port|repeats|scale|seed|stability|std_error|task|until|validation_fraction"
 )
 
 

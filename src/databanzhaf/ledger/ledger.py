@@ -50,7 +50,9 @@ class Ledger:
 
     @classmethod
     def looking(cls, path: str | Path) -> Self:
-        """A ledger to read, whose file is left as it is, with what is in its write-ahead log."""
+        """A ledger to read while a run may be writing to it. No file is made or changed, and what
+        is in its write-ahead log stays there.
+        """
         ledger = cls.__new__(cls)
         ledger._open(Storage(existing(path), looking=True), None)
         return ledger
@@ -330,9 +332,11 @@ class Ledger:
         return [] if found == [("ok",)] else [" ".join(str(text).split()) for (text,) in found]
 
     def count(self) -> int:
-        """Evaluations so far."""
+        """Evaluations so far, as they were counted when they were written."""
         if self.is_new:
             return 0
+        if self._format == schema.FORMAT:
+            return self._rows.total("evaluations")[0]
         with self._storage.translated():
             [(count,)] = self._storage.connection.execute("SELECT count(*) FROM evaluations")
         return int(count)

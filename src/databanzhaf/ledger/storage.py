@@ -61,9 +61,10 @@ def locked(file: Path, name: str) -> BaseFileLock:
 
 class Storage:
     """A file, or memory. A file that is not there yet stands in memory until `claim` makes it, so
-    that looking never makes one. `looking` also leaves the write-ahead log as it is, which SQLite
-    otherwise writes to the file and deletes when the last one who has it open closes it: what a
-    damaged log still holds would be lost.
+    that looking never makes one. One that is only looked at (`looking`) is never claimed, and no
+    file beside it is made or changed: SQLite otherwise writes the write-ahead log to the file and
+    deletes it when the last one who has it open closes it, and what a damaged log still holds would
+    be lost.
     """
 
     def __init__(self, path: str | Path | None, *, looking: bool = False) -> None:
@@ -116,15 +117,15 @@ class Storage:
     def _opened(self, make: bool) -> sqlite3.Connection:
         if self._file is None or not (make or self._file.exists()):
             return sqlite3.connect(":memory:", isolation_level=None)
-        log = log_of(self._file)
-        as_it_is = not log.exists() or not log.stat().st_size
         writable = os.access(self._file.parent, os.W_OK)
-        if make or (writable and (as_it_is or not self._looking)):
+        if make or (writable and not self._looking):
             # An absolute path is a path, whatever its name: SQLite may take one that begins with
             # "file:" for an address.
             return sqlite3.connect(self._file, timeout=10, isolation_level=None)
-        # Write-ahead mode needs a writable folder even to read. Without a log the file may be read
-        # as it is; with one, only if SQLite can.
+        # Write-ahead mode needs a writable folder even to read, and makes a log there. Without a
+        # log the file may be read as it is; with one, only if SQLite can.
+        log = log_of(self._file)
+        as_it_is = not log.exists() or not (writable or log.stat().st_size)
         address = f"{self._file.as_uri()}?{'immutable=1' if as_it_is else 'mode=ro'}"
         connection = sqlite3.connect(address, uri=True, timeout=10, isolation_level=None)
         if writable:
@@ -191,6 +192,11 @@ class Storage:
         """Become the one run that writes to the file; whether it had to be opened again."""
         if self._file is None or self._lock is not None:
             return False
+        if self._looking:
+            raise LedgerFailed(
+                f"the ledger `{self.path}` was opened to be looked at",
+                remedy="Open it by Ledger(path).",
+            )
         self._lock = locked(self._file, str(self.path))
         again = (
             self._identity is None or not self.in_place

@@ -22,6 +22,7 @@ from databanzhaf.models import is_classification
 from databanzhaf.pipeline import columns, notes, outputs
 from databanzhaf.pipeline.record import machine, versions
 from databanzhaf.pipeline.settings import Settings
+from databanzhaf.pipeline.standing import Start
 from databanzhaf.protocols import IntArray
 from databanzhaf.tables import file_digest
 from databanzhaf.tables.decisions import file_fingerprint, read_sidecar, unused_sidecar
@@ -233,33 +234,50 @@ def run_labels(
     for name in OUTPUTS:
         outputs.check_not_input(out / name, [source.data, source.validation])
     outputs.make_folder(out)
-    started = time.time()
+    started, start = time.time(), None  # type: float, Start | None
+
+    def watching(done: int, total: int) -> None:
+        nonlocal start
+        if start is None:
+            start = Start(time.time(), before, total)
+            _write_record(job, out, status="running", start=start)
+        if watch is not None:
+            watch(done, total)
+
     try:
         with Ledger(out / "run.db", keep="outcomes") as ledger:
             bind(job.case, ledger)  # a folder of another run is refused before it is touched
-            _write_record(job, out, status="running")
             before = ledger.count()
             found = judge(
                 job.case,
                 budget=job.settings.budget,
                 fdr=job.settings.fdr,
                 ledger=ledger,
-                progress=watch or False,
+                progress=watching,
             )
             trained = (ledger.count() - before) * len(found.judges)
     except LedgerMismatch as error:
         raise error.with_remedy("Give another --out, or the settings of that run.") from error
+    except KeyboardInterrupt:
+        if start is not None:
+            _write_record(job, out, status="stopped", start=start)
+        raise
     table = found.table()
     if job.ids is not None:
         table["id"] = job.ids
     outputs.write_table(out / "mislabels.csv", table)
     result = LabelResult(job, found, table, time.time() - started, trained)
-    _write_record(job, out, status="finished", result=result)
+    _write_record(job, out, status="finished", start=start, result=result)
     return result
 
 
 def _write_record(
-    job: LabelJob, out: Path, *, status: str, result: LabelResult | None = None
+    job: LabelJob,
+    out: Path,
+    *,
+    status: str,
+    start: Start | None,
+    result: LabelResult | None = None,
 ) -> None:
     """run.json: what would be needed to run it again."""
     known: dict[str, Any] = {}
@@ -277,6 +295,7 @@ def _write_record(
         "databanzhaf": __version__,
         "command": "mislabels",
         "status": status,
+        "start": None if start is None else start.words(),
         **known,
         "settings": job.settings.words(),
         "rows": len(job.case.labels),

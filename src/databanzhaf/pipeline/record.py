@@ -19,6 +19,7 @@ from databanzhaf.estimate import Estimate
 from databanzhaf.files import write_text
 from databanzhaf.pipeline.preparing import Job
 from databanzhaf.pipeline.settings import Settings
+from databanzhaf.pipeline.standing import Start
 from databanzhaf.tables import file_digest
 
 
@@ -84,6 +85,7 @@ def write_record(
     out: Path,
     *,
     status: str,
+    start: Start | None,
     times: dict[str, float] | None = None,
 ) -> None:
     """run.json: what would be needed to run it again."""
@@ -97,6 +99,7 @@ def write_record(
     written = {
         "databanzhaf": record.databanzhaf,
         "status": status,
+        "start": None if start is None else start.words(),
         **(finished if status == "finished" else {}),
         "settings": record.settings.words(),
         "players": job.dataset.n_players,

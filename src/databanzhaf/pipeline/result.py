@@ -70,9 +70,7 @@ def make_result(
         estimate = estimate.of(job.shown)
         seen = (each.estimate.of(job.shown) for each in checkpoints)
         checkpoints = tuple(Checkpoint(each, stability(each)) for each in seen)
-    suspects = job.settings.flag.suspects(estimate)
-    if job.settings.flag.beyond_chance and learns_nothing(record.scores) and suspects is not None:
-        suspects = suspects[:0]
+    suspects = suspects_of(job, estimate, record)
     return Result(
         job,
         estimate,
@@ -80,7 +78,7 @@ def make_result(
         checkpoints,
         trust,
         suspects,
-        _table(job, estimate, suspects),
+        value_table(job, estimate, suspects),
         record,
         seconds,
         kept,
@@ -88,7 +86,16 @@ def make_result(
     )
 
 
-def _table(job: Job, estimate: Estimate, suspects: IntArray | None) -> pd.DataFrame:
+def suspects_of(job: Job, estimate: Estimate, record: Record) -> IntArray | None:
+    """Who is flagged; nobody beyond chance where a model of all rows learns nothing."""
+    flag = job.settings.flag
+    suspects = flag.suspects(estimate)
+    hopeless = flag.beyond_chance and learns_nothing(record.scores)
+    return suspects[:0] if hopeless and suspects is not None else suspects
+
+
+def value_table(job: Job, estimate: Estimate, suspects: IntArray | None) -> pd.DataFrame:
+    """values.csv: see `Result.table`."""
     table = estimate.to_frame().reset_index(drop=True).drop(columns="player")
     if job.group_sizes is None:
         table.insert(0, "row", job.rows)

@@ -37,6 +37,7 @@ from databanzhaf.pipeline.record import (
 from databanzhaf.pipeline.recorded import Recorded
 from databanzhaf.pipeline.result import Result, cluster_table, make_result
 from databanzhaf.pipeline.settings import Settings
+from databanzhaf.pipeline.standing import Start
 from databanzhaf.progress import Watcher
 from databanzhaf.run import Finished, estimate, estimator_for, evaluate, finish
 
@@ -59,7 +60,7 @@ def run(job: Job, out: Path, *, watch: Watcher | None = None) -> Result:
         _note_other_table(job.settings.data)
     with open_ledger(out / "run.db", job) as ledger:
         before = ledger.seconds()
-        finished = _evaluate(job, out, ledger, watch)
+        finished, start = _evaluate(job, out, ledger, watch)
         trained, kept = ledger.seconds(), ledger.count()
     scores = (earlier and earlier.scores) or scoring.scores(job)
     record = make_record(job, finished.estimate, scores)
@@ -72,7 +73,7 @@ def run(job: Job, out: Path, *, watch: Watcher | None = None) -> Result:
         "training_seconds": round(trained, 3),
         "training_seconds_now": round(trained - before, 3),
     }
-    write_record(job, record, out, status="finished", times=times)
+    write_record(job, record, out, status="finished", start=start, times=times)
     return result
 
 
@@ -87,7 +88,10 @@ def run_shard(job: Job, out: Path, shard: tuple[int, int], *, watch: Watcher | N
                 remedy=f"Leave {option} out.",
             )
     outputs.make_folder(out)
-    with open_ledger(out / "run.db", job) as ledger, _recording(job, out, watch) as watcher:
+    with (
+        open_ledger(out / "run.db", job) as ledger,
+        _recording(job, out, ledger, watch) as watcher,
+    ):
         return evaluate(
             job.game,
             settings.notion,
@@ -102,11 +106,13 @@ def run_shard(job: Job, out: Path, shard: tuple[int, int], *, watch: Watcher | N
         )
 
 
-def _evaluate(job: Job, out: Path, ledger: Ledger, watch: Watcher | None) -> Finished:
-    """The run itself; run.json says how far it came."""
+def _evaluate(
+    job: Job, out: Path, ledger: Ledger, watch: Watcher | None
+) -> tuple[Finished, Start | None]:
+    """The run itself, and how it started; run.json says how far it came."""
     settings = job.settings
-    with _recording(job, out, watch) as watcher:
-        return finish(
+    with _recording(job, out, ledger, watch) as watcher:
+        finished = finish(
             job.game,
             settings.notion,
             estimator=settings.estimator,
@@ -119,29 +125,39 @@ def _evaluate(job: Job, out: Path, ledger: Ledger, watch: Watcher | None) -> Fin
             progress=watcher,
             checkpoints=True,
         )
+    return finished, watcher.start
+
+
+class _Recorder:
+    """A watcher that notes in run.json that a run has begun."""
+
+    def __init__(self, job: Job, out: Path, ledger: Ledger, watch: Watcher | None) -> None:
+        self._job, self._out, self._ledger, self._watch = job, out, ledger, watch
+        self.start: Start | None = None
+
+    def __call__(self, done: int, total: int, checkpoints: Sequence[Checkpoint]) -> None:
+        if self.start is None:  # all is checked, and the ledger is this run's
+            self.start = Start(time.time(), self._ledger.count(), total)
+            self.note("begun")
+        if self._watch is not None:
+            self._watch(done, total, checkpoints)
+
+    def note(self, status: str) -> None:
+        write_record(self._job, make_record(self._job), self._out, status=status, start=self.start)
 
 
 @contextmanager
-def _recording(job: Job, out: Path, watch: Watcher | None) -> Iterator[Watcher]:
+def _recording(job: Job, out: Path, ledger: Ledger, watch: Watcher | None) -> Iterator[_Recorder]:
     """A watcher by which run.json says how far a run came, however it ends."""
-    begun = False
-
-    def watcher(done: int, total: int, checkpoints: Sequence[Checkpoint]) -> None:
-        nonlocal begun
-        if not begun:  # all is checked, and the ledger is this run's
-            write_record(job, make_record(job), out, status="begun")
-            begun = True
-        if watch is not None:
-            watch(done, total, checkpoints)
-
+    recorder = _Recorder(job, out, ledger, watch)
     try:
-        yield watcher
+        yield recorder
     except LedgerMismatch as error:
         remedy = "Give another --out for this run, or repeat the command that wrote it."
         raise error.with_differences(_differences(job, out)).with_remedy(remedy) from error
     except KeyboardInterrupt:
-        if begun:
-            write_record(job, make_record(job), out, status="stopped")
+        if recorder.start is not None:
+            recorder.note("stopped")
         raise
     except DatabanzhafError:
         with suppress(OSError):  # it is not empty

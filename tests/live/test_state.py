@@ -221,7 +221,7 @@ def test_looking_makes_changes_and_locks_nothing(value):
     assert {path: path.stat().st_mtime_ns for path in RUN.iterdir()} == before
     with db.Ledger.looking(RUN / "run.db") as reader:
         value("--budget", 160)  # while somebody reads
-        with pytest.raises(db.LedgerFailed, match="read only"):
+        with pytest.raises(db.LedgerFailed, match="looked at"):
             reader.bind(reader.game, reader.design, seed=0, stochastic=True)
 
 

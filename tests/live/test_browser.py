@@ -12,6 +12,16 @@ import pytest
 pytestmark = pytest.mark.browser
 COMMAND = [sys.executable, "-m", "databanzhaf"]
 VALUE = ["value", "t.csv", "--target", "y", "--id", "name", "--budget", "60000", "--jobs", "1"]
+# Two minutes of trainings on any machine: no test waits for the end.
+MODEL = """
+import time
+from sklearn.linear_model import LogisticRegression
+
+class Slow(LogisticRegression):
+    def fit(self, X, y):
+        time.sleep(0.002)
+        return super().fit(X, y)
+"""
 
 
 def started(*words, **how):
@@ -35,8 +45,9 @@ def address():
 @pytest.fixture
 def run():
     """A run that is going on, killed at the end."""
+    Path("own.py").write_text(MODEL)
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    process = started(*VALUE, "--model", "forest", **quiet)
+    process = started(*VALUE, "--model", "own:Slow", **quiet)
     yield process
     process.kill()
     process.wait()

@@ -93,8 +93,8 @@ def look(place: Place) -> Counts:
 
 def _changed(ledger: Path) -> float | None:
     """When evaluations were last written: to the log first, later to the file."""
-    times = []
-    for name in (ledger, ledger.with_name(f"{ledger.name}-wal")):
+    times, file = [], ledger.resolve()  # a link's log stands beside the file
+    for name in (file, file.with_name(f"{file.name}-wal")):
         try:
             times.append(name.stat().st_mtime)
         except OSError:  # the log is there while a run writes

@@ -18,8 +18,8 @@ def said(place: Place, counts: Counts, stage: str) -> str:
     return {
         "waiting": "The run has begun and has no evaluation yet.",
         "running": "The run is in progress.",
-        "computing": "All evaluations are done, and the result is being computed. If the command "
-        "was killed, rerun it.",
+        "computing": "All evaluations are done. The result is being computed, unless this is a "
+        "shard of a run, or the command was killed.",
         "quiet": "No evaluation was recorded lately: the run has ended, or its trainings are slow. "
         "If it was killed, rerun the same command to resume.",
         "stopped": "The run was stopped. Rerun the same command to resume.",

@@ -31,11 +31,11 @@ ALLOWED = {
     "datasets": GROUND | {"chance"},
     "designs": GROUND | {"chance"},
     "kernels": GROUND | {"blas", "chance"},
-    "games": GROUND | {"chance", "data", "fingerprint", "kernels", "metrics"},
+    "games": GROUND | {"chance", "data", "fingerprint", "kernels", "metrics", "notions"},
     "evaluators": GROUND | {"_version", "blas", "chance"},
-    "theory": GROUND | {"notions"},
     "tables": GROUND | {"blas", "chance", "files"},
     "ledger": GROUND | {"chance", "designs", "files", "metrics"},
+    "theory": GROUND | {"ledger", "notions"},
     "diagnostics": GROUND | {"designs", "notions", "ranking"},
     "estimate": GROUND | {"diagnostics", "ledger", "plots"},
     "until": GROUND | {"diagnostics"},
@@ -50,6 +50,8 @@ ALLOWED = {
     "run": GROUND
     | {"beginning", "diagnostics", "estimate", "estimators", "evaluators", "ledger", "notions"}
     | {"population", "progress", "until"},
+    "attribution": GROUND
+    | {"designs", "estimate", "files", "ledger", "notions", "population", "run"},
     "models": GROUND | {"data", "games", "neighbors"},
     "labels": GROUND
     | {"blas", "chance", "data", "evaluators", "frames", "games", "ledger", "models", "progress"}
@@ -57,6 +59,7 @@ ALLOWED = {
     "pipeline": GROUND
     | {
         "applications",
+        "attribution",
         "beginning",
         "chance",
         "data",

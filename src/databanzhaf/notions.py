@@ -183,6 +183,49 @@ class LeastCore:
     name = "least_core"
 
 
+# Beyond, the probabilities of an arbitrary semivalue would take minutes.
+_MOST_PLAYERS = 20_000
+
+
+def inclusion(notion: SizeWeighted, n: int, most: int) -> FloatArray:
+    """The probability that exactly t of m given other players are in the coalition that a player
+    joins, float64 (n, most + 1) for m = 0..n-1 and t = 0..most.
+
+    Of m others exactly t: binomial where players join by coins, uniform over 0..m for the Shapley
+    value, beta-binomial for Beta values. Any other semivalue begins with the law of the size,
+    m = n - 1, and leaves one player out at a time,
+    P_m(t) = P_{m+1}(t) (m + 1 - t) / (m + 1) + P_{m+1}(t + 1) (t + 1) / (m + 1).
+    """
+    from scipy.stats import betabinom, binom
+
+    m, t = np.arange(n)[:, None], np.arange(most + 1)
+    if isinstance(notion, (Banzhaf, WeightedBanzhaf)):
+        return np.asarray(binom.pmf(t, m, getattr(notion, "p", 0.5)))
+    if isinstance(notion, Shapley):
+        return np.where(t <= m, 1.0 / (m + 1), 0.0)
+    if isinstance(notion, Beta):
+        return np.asarray(betabinom.pmf(t, m, notion.beta, notion.alpha))
+    if isinstance(notion, LeaveOneOut):
+        return np.where(t == m, 1.0, 0.0)
+    if n > _MOST_PLAYERS:
+        raise InvalidInput(
+            f"a semivalue of your own has a closed form for up to {_MOST_PLAYERS:,} players",
+            got=f"{n:,}",
+            remedy="Take Banzhaf(), WeightedBanzhaf(p), Shapley() or Beta(a, b).",
+        )
+    return _without_one_after_the_other(notion, n, most)
+
+
+def _without_one_after_the_other(notion: SizeWeighted, n: int, most: int) -> FloatArray:
+    out, law = np.zeros((n, most + 1)), notion.weights(n)
+    for m in range(n - 1, -1, -1):
+        known = min(most + 1, m + 1)
+        out[m, :known] = law[:known]
+        size = np.arange(m)
+        law = law[:-1] * (m - size) / max(m, 1) + law[1:] * (size + 1) / max(m, 1)
+    return out
+
+
 def written(number: float) -> str:
     """As short as it can be without becoming another number."""
     text = f"{number:g}"

@@ -107,6 +107,15 @@ class JudgedGame(TwoStepGame, Protocol):
 
 
 @runtime_checkable
+class ClosedGame(Game, Protocol):
+    """A game that knows its semivalues in closed form: `values`, their `variance` over juries like
+    this one, and of how many `judges`.
+    """
+
+    def closed_form(self, notion: Any) -> Any: ...
+
+
+@runtime_checkable
 class Evaluator(Protocol):
     """Where games run. `session` opens what it needs once and yields a function from pieces of work
     to their utilities. Coalitions and keys are functions of the index, so that an index is all that

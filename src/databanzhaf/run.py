@@ -9,13 +9,21 @@ from pathlib import Path
 from databanzhaf.beginning import begun, check_notion, check_shard, chosen_for
 from databanzhaf.diagnostics import Checkpoint
 from databanzhaf.estimate import Estimate
-from databanzhaf.estimators import choice
+from databanzhaf.estimators import ClosedForm, choice
 from databanzhaf.evaluations import Evaluations
 from databanzhaf.evaluators import Local
 from databanzhaf.ledger import Ledger, read_evaluations
 from databanzhaf.population import with_jury
 from databanzhaf.progress import Watcher
-from databanzhaf.protocols import Design, Estimator, Evaluator, Game, JudgedGame, Notion
+from databanzhaf.protocols import (
+    ClosedGame,
+    Design,
+    Estimator,
+    Evaluator,
+    Game,
+    JudgedGame,
+    Notion,
+)
 from databanzhaf.until import Condition
 
 
@@ -41,7 +49,8 @@ def value(
     estimator : str or estimator
         "auto" takes "exact" when 2**n coalitions fit in the budget, "regression" for Banzhaf
         values, "permutation" for the other semivalues, "leave_one_out" and "least_core" for
-        theirs. Also "reuse" (the paper's estimator of Banzhaf values),
+        theirs; for games.Neighbors without a ledger "closed_form", which needs no evaluation.
+        Also "reuse" (the paper's estimator of Banzhaf values),
         "marginal" and "group_testing", or an object such as
         ``estimators.Permutation(truncation=0.01)``.
     budget : int
@@ -70,6 +79,12 @@ def value(
     >>> value(games.Table([0, 0, 0, 1])).values
     array([0.5, 0.5])
     """
+    notion = check_notion(notion)
+    known = isinstance(game, ClosedGame) and ClosedForm().gives(notion)
+    if known and estimator == "auto" and ledger is None and until is None:
+        estimator = ClosedForm()
+    if estimator == "closed_form" or isinstance(estimator, ClosedForm):
+        return ClosedForm().values(game, notion)
     return finish(
         game,
         notion,

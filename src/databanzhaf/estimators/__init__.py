@@ -1,5 +1,6 @@
 """Estimators: evaluations → Estimate. Each says what it reads and gives, and refuses the rest."""
 
+from databanzhaf.estimators.closed_form import ClosedForm
 from databanzhaf.estimators.exact import Exact
 from databanzhaf.estimators.group_testing import GroupTesting
 from databanzhaf.estimators.least_core import LeastCore
@@ -10,6 +11,7 @@ from databanzhaf.estimators.regression import Regression
 from databanzhaf.estimators.reuse import Reuse
 
 __all__ = [
+    "ClosedForm",
     "Exact",
     "GroupTesting",
     "LeastCore",

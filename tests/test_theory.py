@@ -3,6 +3,7 @@ from math import comb, log, sqrt
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 import databanzhaf as db
 from databanzhaf import theory
@@ -242,3 +243,60 @@ def test_noise_floor():
 def test_bad_input_is_refused(call):
     with pytest.raises(db.InvalidInput):
         call()
+
+
+@pytest.mark.parametrize("n", [2, 5, 14])
+def test_a_margin_in_units_of_noise_that_is_the_same_everywhere(n):
+    for notion in (db.Banzhaf(), db.Shapley(), db.WeightedBanzhaf(0.3)):
+        plain = theory.safety_margin(notion, n)
+        assert theory.safety_margin(notion, n, noise=np.full(n - 1, 2.0)) == pytest.approx(
+            plain / 2
+        )
+
+
+def test_the_most_robust_p_under_noise_that_falls_with_the_size():
+    """Its closed form is the maximum of the margin over a grid of p."""
+    n, slope = 12, -0.3
+    noise = np.exp(slope * np.arange(1, n) / 2)
+    grid = np.linspace(0.4, 0.7, 301)
+    margins = [theory.safety_margin(db.WeightedBanzhaf(p), n, noise=noise) for p in grid]
+    assert grid[np.argmax(margins)] == pytest.approx(1 / (1 + np.exp(slope)), abs=0.001)
+
+
+@pytest.mark.parametrize(("slope", "estimator"), [(0.0, "reuse"), (-0.15, "permutation")])
+def test_the_most_robust_p_is_found_from_repeats(slope, estimator):
+    n = 20
+
+    def noisy(coalitions, keys):
+        size = coalitions.sum(axis=1)
+        luck = norm.ppf(db.chance.uniform(keys, 1)[:, 0])
+        return size + 0.1 * np.exp(slope * size / 2) * luck
+
+    game = db.games.Function(n, noisy, stochastic=True, name=f"noise {slope}")
+    ledger = db.Ledger()
+    notion = db.Banzhaf() if estimator == "reuse" else db.Shapley()
+    db.value(game, notion, estimator=estimator, budget=3000, repeats=2, ledger=ledger)
+    found = theory.most_robust_p(ledger)
+    truth = 1 / (1 + np.exp(slope))
+    assert abs(found.p - truth) < 4 * found.std_error
+    assert found.std_error < 0.01
+    assert found.notion.p == found.p
+    assert found.gain >= 1
+    assert found.noise[0] == pytest.approx(0.1 * np.exp(slope / 2), rel=0.2)
+    assert ("not distinguishable" in str(found)) == (abs(found.p - 0.5) < 2 * found.std_error)
+
+
+def test_what_has_no_most_robust_p():
+    game = db.games.Function(5, lambda inside: inside.sum(axis=1) * 1.0, name="sum")
+    ledger, once = db.Ledger(), db.Ledger()
+    db.value(game, ledger=ledger)
+    with pytest.raises(db.InvalidInput, match="without noise"):
+        theory.most_robust_p(ledger)
+    luck = db.games.Function(
+        5, lambda inside, keys: db.chance.uniform(keys, 1)[:, 0], stochastic=True, name="luck"
+    )
+    db.value(luck, ledger=once, estimator="reuse", budget=50)
+    with pytest.raises(db.InvalidInput, match="1 training of each"):
+        theory.most_robust_p(once)
+    with pytest.raises(db.InvalidInput, match="`noise` must have 4 positive"):
+        theory.safety_margin(db.Banzhaf(), 5, noise=np.ones(5))

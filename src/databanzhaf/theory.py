@@ -9,18 +9,29 @@ All sums run in logs, so n = 100,000 is as exact as n = 10. With the size law
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from scipy.special import logsumexp
 
 from databanzhaf.errors import InvalidInput, check_between, check_count, short
-from databanzhaf.notions import SizeWeighted, log_binomial
+from databanzhaf.evaluations import Evaluations
+from databanzhaf.ledger import Ledger, read_evaluations
+from databanzhaf.notions import Banzhaf, SizeWeighted, WeightedBanzhaf, log_binomial
 from databanzhaf.protocols import FloatArray, Notion
 
 _TABLE_LIMIT = 24
 
 
-def safety_margin(notion: Notion, n: int, tau: float = 1.0, log: bool = False) -> float:
+def safety_margin(
+    notion: Notion,
+    n: int,
+    tau: float = 1.0,
+    log: bool = False,
+    *,
+    noise: FloatArray | None = None,
+) -> float:
     r"""How much utility noise (l2 norm) a semivalue's ranking survives: the paper's safety margin
     (Lemma 1).
 
@@ -32,6 +43,10 @@ def safety_margin(notion: Notion, n: int, tau: float = 1.0, log: bool = False) -
     that ties a pair which U tells apart by tau is this margin divided by sqrt(2), for every
     semivalue alike; comparisons between semivalues are not touched.
 
+    Where the training noise of a utility depends on the size of its coalition, `noise` has its
+    standard deviation for the sizes 1..n-1 and the margin is in units of it: the squared weights in
+    the root are multiplied by the variances.
+
     >>> from databanzhaf import Banzhaf, LeaveOneOut
     >>> round(safety_margin(Banzhaf(), 10), 9), round(safety_margin(LeaveOneOut(), 10), 9)
     (16.0, 1.0)
@@ -39,10 +54,126 @@ def safety_margin(notion: Notion, n: int, tau: float = 1.0, log: bool = False) -
     log_f = _log_pair_weights(notion, n)
     check_between("tau", tau, 0, math.inf, "Try tau=1.")
     log_choose = log_binomial(n - 2, np.arange(n - 1))
-    log_margin = (
-        math.log(tau) + logsumexp(log_choose + log_f) - 0.5 * logsumexp(log_choose + 2 * log_f)
-    )
+    log_noise = np.zeros(n - 1) if noise is None else np.log(_check_noise(noise, n))
+    spread = logsumexp(log_choose + 2 * (log_f + log_noise))
+    log_margin = math.log(tau) + logsumexp(log_choose + log_f) - 0.5 * spread
     return _answer("safety_margin", log_margin, n, log)
+
+
+def _check_noise(noise: FloatArray, n: int) -> FloatArray:
+    given = np.asarray(noise, dtype=np.float64)
+    if given.shape != (n - 1,) or not (np.isfinite(given) & (given > 0)).all():
+        raise InvalidInput(
+            f"`noise` must have {n - 1} positive numbers, for coalitions of 1 to {n - 1} players",
+            got=f"shape {given.shape}, {str(given)[:60]}",
+            remedy="Leave it out where the noise is the same for all sizes.",
+        )
+    return given
+
+
+@dataclass(frozen=True)
+class RobustP:
+    """The weighted Banzhaf value that the training noise of a run disturbs least.
+
+    Attributes
+    ----------
+    p, std_error : float
+        The probability with which every other player joins, and what the run leaves open.
+    notion : WeightedBanzhaf
+        Its values; a run for them draws its coalitions by the same coin.
+    noise : float64 array (n - 1,)
+        The fitted standard deviation of a training's noise, for coalitions of 1 to n - 1 players.
+    gain : float
+        Its safety margin, in units of that noise, divided by that of the Banzhaf value (p = 1/2).
+    """
+
+    p: float
+    std_error: float
+    notion: WeightedBanzhaf
+    noise: FloatArray
+    gain: float
+
+    def __str__(self) -> str:
+        small, large = self.noise[0], self.noise[-1]
+        unsure = abs(self.p - 0.5) < 2 * self.std_error
+        near = " That is not distinguishable from the Banzhaf value, p = 0.5." if unsure else ""
+        return (
+            f"p = {self.p:.4f} ± {self.std_error:.4f} has the largest safety margin of all "
+            f"weighted Banzhaf values: the noise that must be added to utilities, in units of each "
+            f"size's own noise, before a pair of players that they tell apart can change places. Noise "
+            f"goes from {small:.3g} for a coalition of one to {large:.3g} for all but one, fitted "
+            f"as log-linear in the size. The margin is {self.gain:.3f} times that of p = 0.5.{near}"
+        )
+
+
+def most_robust_p(source: str | Path | Ledger | Evaluations) -> RobustP:
+    r"""The p whose weighted Banzhaf values have the largest safety margin under the noise that a
+    run has measured by repeated trainings.
+
+    With the variance :math:`\sigma^2(s) = e^{a + b s}` of a training on s players, fitted to the
+    variances of the repeats by maximum likelihood (each is a chi-squared variable), the squared
+    margin is in proportion to
+
+    .. math:: \Big[\sum_k \binom{n-2}{k-1} p^{2(k-1)} (1-p)^{2(n-1-k)} e^{b k}\Big]^{-1}
+        = e^{-b} \left(p^2 e^b + (1-p)^2\right)^{-(n-2)},
+
+    which is largest at :math:`p = 1 / (1 + e^b)`. Noise that is the same for all sizes gives the
+    Banzhaf value; noise that falls with the size gives p above one half, but the slope b is per
+    player, so that with many players p stays close to it.
+
+    Parameters
+    ----------
+    source : ledger's path, Ledger or Evaluations
+        Of a run with ``repeats=2`` or more, of a game with training noise.
+    """
+    evaluations = read_evaluations(source)
+    n = evaluations.n_players
+    if n < 2 or not evaluations.stochastic or evaluations.n_repeats < 2:
+        raise InvalidInput(
+            "the noise of trainings must be measured by repeats",
+            got=f"{evaluations.n_repeats} training of each coalition"
+            if evaluations.stochastic
+            else "a game without noise",
+            remedy="Run with repeats=2 or more.",
+        )
+    sizes = np.concatenate([inside.sum(axis=1) for _, inside in evaluations.blocks()])
+    variances = evaluations.utilities.var(axis=1, ddof=1)
+    among = (sizes > 0) & (sizes < n)
+    sizes, variances = sizes[among].astype(np.float64), variances[among]
+    if len(sizes) < 3 or np.ptp(sizes) == 0 or not variances.any():
+        raise InvalidInput(
+            "noise by size needs coalitions of several sizes, and noise",
+            got=f"{len(np.unique(sizes))} sizes, variances up to {variances.max(initial=0.0):.3g}",
+            remedy="Raise the budget.",
+        )
+    slope, error, level = _log_linear(sizes, variances, evaluations.n_repeats - 1)
+    p = float(1 / (1 + np.exp(slope)))
+    noise = np.exp((level + slope * np.arange(1, n)) / 2)
+    notion = WeightedBanzhaf(p)
+    margins = [safety_margin(each, n, log=True, noise=noise) for each in (notion, Banzhaf())]
+    gain = math.exp(margins[0] - margins[1])
+    return RobustP(p, p * (1 - p) * error, notion, noise, gain)
+
+
+def _log_linear(
+    sizes: FloatArray, variances: FloatArray, freedom: int
+) -> tuple[float, float, float]:
+    """Slope, its standard error and level of log variance over size, by maximum likelihood: each
+    variance is a gamma variable with `freedom` / 2 as its shape.
+    """
+    from scipy.optimize import minimize_scalar
+
+    middle = sizes.mean()
+    centred = sizes - middle
+
+    def loss(slope: float) -> float:  # with the best level for it
+        return float(np.log((variances * np.exp(-slope * centred)).mean()))
+
+    reach = 20 / np.abs(centred).max()
+    slope = float(minimize_scalar(loss, bounds=(-reach, reach), method="bounded").x)
+    level = loss(slope) - slope * middle
+    error = math.sqrt(2 / freedom / float(centred @ centred))
+    return slope, error, level
 
 
 def lipschitz(notion: Notion, n: int, log: bool = False) -> float:

@@ -16,6 +16,7 @@ from databanzhaf import (
     until,
 )
 from databanzhaf._version import __version__
+from databanzhaf.attribution import Attribution, attribute
 from databanzhaf.data import Dataset
 from databanzhaf.errors import (
     BackendUnavailable,
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from databanzhaf.valuator import DataBanzhaf
 
 __all__ = [
+    "Attribution",
     "BackendUnavailable",
     "Banzhaf",
     "Beta",
@@ -72,6 +74,7 @@ __all__ = [
     "WeightedBanzhaf",
     "__version__",
     "applications",
+    "attribute",
     "chance",
     "datasets",
     "designs",

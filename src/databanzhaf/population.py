@@ -113,9 +113,9 @@ def effects(
         return None
     try:
         if isinstance(evaluations.design, (Coin, Complementary)):
-            found, errors = _differences(evaluations, verdicts, players)
+            found, errors = differences(evaluations, verdicts, players)
         else:
-            found, errors = _alone(evaluations, estimate, players)
+            found, errors = alone(evaluations, estimate, players)
     except DesignMismatch:
         return None
     if own is not None:
@@ -129,7 +129,7 @@ def effects(
     return Effects(found, errors, verdicts.weights, len(evaluations))
 
 
-def _differences(
+def differences(
     evaluations: Evaluations, verdicts: Verdicts, players: IntArray
 ) -> tuple[FloatArray, FloatArray]:
     """Mean scores with each player minus those without it, and their standard errors, (players,
@@ -153,7 +153,7 @@ def _differences(
     return np.where(seen, found, 0.0), np.where(seen, errors, np.inf)
 
 
-def _alone(
+def alone(
     evaluations: Evaluations, estimate: Estimate, players: IntArray
 ) -> tuple[FloatArray, FloatArray]:
     """The values that each judging row alone would give, and the error that two halves of the run

@@ -20,11 +20,12 @@ _MOST_HELD = 1_000
 @dataclass(frozen=True, eq=False)
 class Jury:
     """The rows that judge models: how much each counts (they sum to 1), and whether they are the
-    training rows outside the coalition.
+    training rows outside the coalition. With `whole` the scores of all of them are held.
     """
 
     weights: FloatArray
     across: bool
+    whole: bool = False
 
     @property
     def held(self) -> IntArray:
@@ -32,7 +33,7 @@ class Jury:
         validation rows.
         """
         n = len(self.weights)
-        if self.across or n <= _MOST_HELD:
+        if self.across or self.whole or n <= _MOST_HELD:
             return np.arange(n)
         return np.asarray((np.arange(_MOST_HELD) + 0.5) * (n / _MOST_HELD), dtype=np.int64)
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from databanzhaf._version import __version__
+from databanzhaf.cli.explain import explain
 from databanzhaf.cli.labels import apply, mislabels
 from databanzhaf.cli.ledgers import ledgers
 from databanzhaf.cli.live import watch
@@ -271,7 +272,18 @@ def plan(
             screen.print(note)
 
 
-for command in (estimate, report, mislabels, apply, watch, margin, example, doctor, reproduce):
+for command in (
+    estimate,
+    explain,
+    report,
+    mislabels,
+    apply,
+    watch,
+    margin,
+    example,
+    doctor,
+    reproduce,
+):
     app.command()(command)
 app.add_typer(ledgers)
 

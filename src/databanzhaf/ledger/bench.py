@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -33,9 +34,11 @@ class Bench:
             self.scores[indices[part], repeats[part]] = said[:, self._held]
 
 
-def seated(game: Game | None, ledger: Ledger, total: int, repeats: int) -> Bench | None:
+def seated(
+    game: Game | None, ledger: Ledger, total: int, repeats: int, *, whole: bool = False
+) -> Bench | None:
     """The bench of a ledger that keeps outcomes, with what it holds; None where what each
-    row says is unknown.
+    row says is unknown. With `whole` it holds the scores of all judging rows.
 
     Without the game, outcomes of rows that judge each other say it themselves.
     """
@@ -45,7 +48,8 @@ def seated(game: Game | None, ledger: Ledger, total: int, repeats: int) -> Bench
         return None
     chunks = ledger.outcomes()
     if isinstance(game, JudgedGame) and game.jury is not None:
-        bench = Bench(game.jury, game.verdicts, total, repeats)
+        jury = replace(game.jury, whole=whole)
+        bench = Bench(jury, game.verdicts, total, repeats)
     else:
         metric = kept_metric(ledger.game["metric"])
         judges = metric.scores(chunks[0][2][:1]).shape[1]

@@ -116,7 +116,7 @@ def _free(file: Path) -> Path:
 
 def _table(ledger: Ledger) -> Any:
     try:
-        import pyarrow  # type: ignore[import-untyped]  # noqa: F401
+        import pyarrow  # noqa: F401
     except ImportError as error:
         raise BackendUnavailable.missing("writing Parquet needs", "pyarrow", "parquet") from error
     import pandas as pd

@@ -20,15 +20,17 @@ def read_evaluations(
     game: Game | None = None,
     shape: tuple[int, int] | None = None,
     watch: Callable[[int, int], None] | None = None,
+    *,
+    whole_jury: bool = False,
 ) -> Evaluations:
     """All evaluations of a ledger that have their repeats; with `game`, scored again by its metric;
     with `shape`, the first so many coalitions and repeats. `watch` is called with the number of
-    outcomes scored so far, and of all.
+    outcomes scored so far, and of all. With `whole_jury` the verdicts have all judging rows.
     """
     if isinstance(source, Evaluations):
         return source
     if isinstance(source, Ledger):
-        return _read(source, game, shape, watch)
+        return _read(source, game, shape, watch, whole_jury)
     if not isinstance(source, (str, Path)):
         raise InvalidInput(
             "`source` must be a ledger's path, a Ledger or Evaluations",
@@ -42,7 +44,7 @@ def read_evaluations(
             remedy="Give the path that was passed as ledger=... to databanzhaf.value.",
         )
     with Ledger(source) as ledger:
-        return _read(ledger, game, shape, watch)
+        return _read(ledger, game, shape, watch, whole_jury)
 
 
 def _read(
@@ -50,6 +52,7 @@ def _read(
     game: Game | None,
     shape: tuple[int, int] | None,
     watch: Callable[[int, int], None] | None,
+    whole_jury: bool,
 ) -> Evaluations:
     if ledger.is_new:
         raise InvalidInput(
@@ -70,7 +73,7 @@ def _read(
         complete = np.cumsum(np.isnan(utilities), axis=1) == 0
         repeats = 1 + int(np.argmax(complete.sum(axis=0) * np.arange(1, utilities.shape[1] + 1)))
         utilities = utilities[:, :repeats]
-    bench = seated(game, ledger, *utilities.shape)
+    bench = seated(game, ledger, *utilities.shape, whole=whole_jury)
     seats = () if bench is None else (bench.jury, bench.scores)
     design = designs.restore(ledger.design)
     return complete_rows(design, utilities, ledger.stochastic, ledger.players, *seats)

@@ -1,5 +1,6 @@
 """The main job: settings → prepare → run → one Result."""
 
+from databanzhaf.pipeline.explaining import Explainer, Explanation, explainer
 from databanzhaf.pipeline.labelling import (
     LabelJob,
     LabelResult,
@@ -17,6 +18,8 @@ from databanzhaf.pipeline.running import add_curve, reread, run, run_shard, wors
 from databanzhaf.pipeline.settings import Flag, Settings
 
 __all__ = [
+    "Explainer",
+    "Explanation",
     "Flag",
     "Job",
     "LabelJob",
@@ -28,6 +31,7 @@ __all__ = [
     "add_curve",
     "check_not_input",
     "default_folder",
+    "explainer",
     "forecast",
     "make_plan",
     "prepare",

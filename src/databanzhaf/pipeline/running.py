@@ -259,6 +259,7 @@ def reread(
     model: str | None = None,
     as_recorded: bool = False,
     watch: Callable[[int, int], None] | None = None,
+    whole_jury: bool = False,
 ) -> Result:
     """A run's values, or those of another notion or metric, from its ledger, without a training.
 
@@ -282,7 +283,7 @@ def reread(
                 remedy="Run it again with --keep predictions and another --out.",
             )
         shape = record.shape if as_recorded else None
-        evaluations = read_evaluations(store, job.game, shape, watch)
+        evaluations = read_evaluations(store, job.game, shape, watch, whole_jury=whole_jury)
         seconds, kept = store.seconds(), store.count()
     # "auto" may choose another estimator than the version that made the run
     name = (record.estimator if as_recorded else None) or job.settings.estimator

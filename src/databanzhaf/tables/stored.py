@@ -22,7 +22,7 @@ def changed_parquet(
     Sources from the number of rows on are the labels in `new`, which no row has. Types, metadata,
     compression and the size of row groups stay.
     """
-    import pyarrow as pa  # type: ignore[import-untyped]
+    import pyarrow as pa
     from pyarrow import parquet as pq
 
     with pq.ParquetFile(path) as file:

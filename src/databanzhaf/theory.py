@@ -97,12 +97,15 @@ class RobustP:
         small, large = self.noise[0], self.noise[-1]
         unsure = abs(self.p - 0.5) < 2 * self.std_error
         near = " That is not distinguishable from the Banzhaf value, p = 0.5." if unsure else ""
+        margin = (
+            "the noise, in units of what each size of coalition has, that must be added to "
+            "utilities before two players that they tell apart can change places"
+        )
         return (
             f"p = {self.p:.4f} ± {self.std_error:.4f} has the largest safety margin of all "
-            f"weighted Banzhaf values: the noise that must be added to utilities, in units of each "
-            f"size's own noise, before a pair of players that they tell apart can change places. Noise "
-            f"goes from {small:.3g} for a coalition of one to {large:.3g} for all but one, fitted "
-            f"as log-linear in the size. The margin is {self.gain:.3f} times that of p = 0.5.{near}"
+            f"weighted Banzhaf values: {margin}. It is {self.gain:.3f} times that of p = 0.5. The "
+            f"noise of a training goes from {small:.3g} for one player to {large:.3g} for all but "
+            f"one, fitted as log-linear in the size.{near}"
         )
 
 

@@ -51,7 +51,7 @@ class Attribution:
     ----------
     estimate : Estimate
         The values.
-    owner : int64 array (judges,) or None
+    owner : int64 array or None
         The player that each judging row is of; None with validation rows.
     """
 

@@ -1,3 +1,4 @@
+import shutil
 import signal
 
 import numpy as np
@@ -17,3 +18,28 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
 @pytest.fixture
 def rng():
     return np.random.default_rng(20230425)
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """One for all tests of a process: playwright allows no second one in a thread."""
+    playwright = pytest.importorskip("playwright.sync_api")
+    chromium = (
+        shutil.which("chromium")
+        or shutil.which("chromium-browser")
+        or shutil.which("google-chrome")
+    )
+    if chromium is None:
+        pytest.skip("needs Chromium")
+    quiet = [
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-background-networking",
+        "--disable-component-update",
+        "--disable-sync",
+        "--no-first-run",
+    ]
+    with playwright.sync_playwright() as driver:
+        opened = driver.chromium.launch(executable_path=chromium, args=quiet)
+        yield opened
+        opened.close()

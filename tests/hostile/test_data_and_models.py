@@ -514,9 +514,9 @@ def test_tables_of_other_packages_go_through_a_pipeline_by_their_columns(library
 
 
 def test_a_budget_that_does_not_fit_in_memory_is_blamed_itself(monkeypatch):
-    from databanzhaf import run
+    from databanzhaf import beginning
 
-    monkeypatch.setattr(run, "_memory", lambda: 8 * 2**30)
+    monkeypatch.setattr(beginning, "_memory", lambda: 8 * 2**30)
     with pytest.raises(
         db.InvalidInput,
         match=r"`budget` times `repeats`.*900,000,000 evaluations need 26.8 GiB.*8.0 GiB",

@@ -1,11 +1,10 @@
-"""Small runs to look at, and a real browser."""
+"""Small runs to look at."""
 
 import time
 
 import pytest
 
 from databanzhaf.live import Watch, find, watch
-from tests.report.conftest import browser  # noqa: F401
 from tests.shell import invoke, table
 
 

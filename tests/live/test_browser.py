@@ -112,7 +112,7 @@ def test_a_run_is_waited_for_seen_to_grow_and_to_be_stopped(open_page, request):
     assert page.locator("#rows tbody tr").count() == 20
     assert page.locator("#rows tbody td").nth(1).inner_text().startswith("<b>")  # a text
     assert page.locator("progress").get_attribute("max") == "60000"
-    page.wait_for_selector("#curve svg")
+    page.wait_for_selector("#curve svg", timeout=120_000)
     assert page.evaluate("document.title").endswith("% of t")
     check(page, 1400)
     narrow = open_page(390, "dark")

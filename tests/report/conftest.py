@@ -1,6 +1,4 @@
-"""Real runs, and a real browser to open their reports in."""
-
-import shutil
+"""Real runs."""
 
 import numpy as np
 import pandas as pd
@@ -132,27 +130,3 @@ def reports(tmp_path_factory):
         ),
     }
     return {name: value(path, folder / name, *words) for name, (path, *words) in options.items()}
-
-
-@pytest.fixture(scope="session")
-def browser():
-    playwright = pytest.importorskip("playwright.sync_api")
-    chromium = (
-        shutil.which("chromium")
-        or shutil.which("chromium-browser")
-        or shutil.which("google-chrome")
-    )
-    if chromium is None:
-        pytest.skip("needs Chromium")
-    quiet = [
-        "--no-sandbox",
-        "--disable-gpu",
-        "--disable-background-networking",
-        "--disable-component-update",
-        "--disable-sync",
-        "--no-first-run",
-    ]
-    with playwright.sync_playwright() as driver:
-        opened = driver.chromium.launch(executable_path=chromium, args=quiet)
-        yield opened
-        opened.close()

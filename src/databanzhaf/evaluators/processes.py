@@ -112,6 +112,8 @@ class _Seat:
         self.owner = os.getpid()
         self.tasks: deque[Any] = deque()
         self.began = 0.0
+        with _without_interrupts():
+            self.up = self.executor.submit(os.getpid)  # done once the process has started
         self.lost: tuple[str, Any] | None = None
 
     def submit(self, *call: Any) -> Any:
@@ -199,13 +201,12 @@ class _Pool:
     def look(self) -> Sequence[Any]:
         if self._timeout is None:
             return ()
-        late = [
-            seat
-            for seat in self._seats
-            if seat.tasks
-            and not seat.tasks[0].done()
-            and time.monotonic() - seat.began > self._timeout
-        ]
+        now, late = time.monotonic(), []
+        for seat in self._seats:
+            if not seat.up.done():
+                seat.began = now
+            elif seat.tasks and not seat.tasks[0].done() and now - seat.began > self._timeout:
+                late.append(seat)
         for seat in late:
             seat.lose(f"a worker process did not finish within {self._timeout:g} s")
             self._replace(seat)

@@ -82,7 +82,16 @@ ALLOWED = {
     }
     | {"until"},
     "report": GROUND
-    | {"applications", "diagnostics", "estimate", "files", "labels", "pipeline", "population"}
+    | {
+        "applications",
+        "attribution",
+        "diagnostics",
+        "estimate",
+        "files",
+        "labels",
+        "pipeline",
+        "population",
+    }
     | {"tables"},
     "live": GROUND
     | {"blas", "diagnostics", "estimate", "ledger", "notions", "pipeline", "report", "run"},

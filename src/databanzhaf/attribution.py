@@ -81,7 +81,7 @@ class Attribution:
                 remedy="Count the judging rows from 0.",
             )
         which = np.arange(n_judges) == judge % n_judges
-        effects, errors = self._some(which)
+        effects, errors = self.some(which)
         return effects[:, 0], errors[:, 0]
 
     def blocks(self, judges: int | None = None) -> Iterator[tuple[slice, FloatArray, FloatArray]]:
@@ -94,7 +94,7 @@ class Attribution:
             rows = slice(low, min(low + step, total))
             which = np.zeros(total, dtype=np.bool_)
             which[rows] = True
-            yield rows, *self._some(which)
+            yield rows, *self.some(which)
 
     def matrix(self) -> FloatArray:
         """All effects at once, float64 (n, judges)."""
@@ -129,7 +129,8 @@ class Attribution:
     def _by_coins(self) -> bool:
         return isinstance(self.evaluations.design, (Coin, Complementary))
 
-    def _some(self, which: BoolArray) -> tuple[FloatArray, FloatArray]:
+    def some(self, which: BoolArray) -> tuple[FloatArray, FloatArray]:
+        """Effects on some judging rows, bool (judges,), and their standard errors."""
         players = np.arange(len(self.estimate.values))
         some = self._verdicts.judged_by(which)
         if self._by_coins:
@@ -147,20 +148,26 @@ class Attribution:
         """An estimator that adjusts values adjusts them for the jury as a whole: the same number is
         added to all effects of a player, so that their mean is its value.
         """
-        n = len(self.estimate.values)
-        total, counted = np.zeros(n), np.zeros(n)
-        step = max(1, BLOCK_CELLS // n)
-        for low in range(0, len(self.weights), step):
-            which = np.zeros(len(self.weights), dtype=np.bool_)
-            which[low : low + step] = True
-            found, _ = differences(self.evaluations, self._verdicts.judged_by(which), np.arange(n))
-            weights = np.broadcast_to(self.weights[which], found.shape).copy()
-            if self.owner is not None:
-                weights[self.owner[which], np.arange(weights.shape[1])] = 0.0
-            total += (weights * found).sum(axis=1)
-            counted += weights.sum(axis=1)
+        n, m = len(self.estimate.values), len(self.evaluations)
+        inside, count = np.zeros(n), np.zeros(n)
+        by_judge, whole = np.zeros(len(self.weights)), 0.0
+        for rows, said in self._verdicts.blocks_by_judge():
+            joined = self.evaluations.design.coalitions(self.evaluations.indices[rows])
+            utility = said @ self.weights
+            inside += utility @ joined
+            count += joined.sum(axis=0)
+            by_judge += said.sum(axis=0)
+            whole += utility.sum()
         with np.errstate(divide="ignore", invalid="ignore"):
-            return np.where(counted > 0, (self.estimate.values - total) / counted, 0.0)
+            total = inside / count - (whole - inside) / (m - count)
+            counted = np.ones(n)
+            if self.owner is not None:
+                # A row does not judge models of coalitions that its player is in.
+                np.subtract.at(counted, self.owner, self.weights)
+                own = np.bincount(self.owner, self.weights * by_judge, minlength=n)
+                total += own / (m - count)
+            shift = (self.estimate.values - total) / counted
+        return np.where((count > 0) & (count < m) & (counted > 0), shift, 0.0)
 
     def _names(self) -> Any:
         players = self.estimate.players

@@ -116,6 +116,12 @@ def test_the_effects_are_those_of_the_run(shown):
         )
         clear = found.beyond_noise()[player]
         assert jury["clear"] == [(clear & (own < 0)).sum(), (clear & (own > 0)).sum()]
+        swayed, moved = data["evidence"]["rows"][str(player)]["swayed"], found.effects[:, player]
+        assert lines(data, swayed["worst"]) == np.argsort(moved)[:3].tolist()
+        assert lines(data, swayed["best"]) == np.argsort(-moved)[:3].tolist()
+        assert [effect for _, effect, _ in swayed["worst"]] == pytest.approx(
+            np.sort(moved)[:3], rel=6e-3
+        )
 
 
 def test_regression_has_nearest_rows_with_their_targets(shown):

@@ -60,12 +60,14 @@ class Table:
 class Opened:
     """What a row shows when it is opened: the rows nearest to it; rows with the same cells and
     another label, as (label, the first of them, how many there are); and its effect over the jury,
-    if that is known.
+    if that is known. Where it is a judging row itself, who hurt and who helped the prediction for
+    it the most, as (player, effect, whether it is beyond noise).
     """
 
     neighbors: Neighbors
     contradictions: list[tuple[Any, list[int], int]]
     jury: JuryEffect | None
+    swayed: tuple[list[tuple[int, float, bool]], list[tuple[int, float, bool]]] | None = None
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,7 @@ function opener(line, tr) {
 
 function evidence(line) {
   const tr = make("tr", undefined, "evidence"), td = tr.insertCell(), panel = make("div", undefined, "panel");
-  const { same, other, copies, jury } = proof.rows[line.i];
+  const { same, other, copies, jury, swayed } = proof.rows[line.i];
   tr.id = "evidence-" + line.i;
   tr.dataset.line = line.i;
   td.colSpan = data.table.columns.length + data.offset;
@@ -53,6 +53,7 @@ function evidence(line) {
   panel.append(make("h3", "Effect over the jury"));
   if (jury) panel.append(...judged(jury));
   if (proof.note) panel.append(make("p", proof.note, "faint"));
+  if (swayed) panel.append(...moved(swayed));
   return tr;
 }
 
@@ -104,6 +105,15 @@ function judged({ judges, hurt, clear, worst, best }) {
   const sides = [["Hurts the most", worst], ["Helps the most", best]].filter(([, rows]) => rows.length);
   both.append(figure, ...sides.map(([title, rows]) => ranked(title, rows)));
   return [make("p", words), both];
+}
+
+// The training rows that moved the prediction for this row, which models judged that had not seen it.
+function moved({ worst, best }) {
+  const both = make("div", undefined, "jury");
+  const sides = [["Hurt it the most", worst], ["Helped it the most", best]].filter(([, rows]) => rows.length);
+  both.append(...sides.map(([title, rows]) => ranked(title, rows)));
+  const words = "What the score of this row, by models that have not seen it, gains when another row joins. All of them: databanzhaf explain.";
+  return [make("h3", "The prediction for this row"), make("p", words), both];
 }
 
 // Judging rows with their labels and the effect on each.

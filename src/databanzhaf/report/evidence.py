@@ -6,8 +6,17 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from scipy.stats import norm
 
-from databanzhaf.applications.evidence import JuryEffect, contradictions, jury_effects, nearest
+from databanzhaf.applications.evidence import (
+    MOST,
+    JuryEffect,
+    contradictions,
+    jury_effects,
+    nearest,
+)
+from databanzhaf.attribution import attribution_of
+from databanzhaf.errors import InvalidInput
 from databanzhaf.pipeline import Job, Result
 from databanzhaf.population import effects
 from databanzhaf.protocols import IntArray, JudgedGame
@@ -19,6 +28,8 @@ from databanzhaf.tables import Encoder
 MOST_SUSPECTS, LOWEST, HIGHEST = 1000, 300, 100
 # Rows with the same cells that are named: of so many labels, so many rows each.
 MOST_LABELS, MOST_COPIES = 5, 10
+# Rows whose predictions are explained: those with the lowest values; so many at a time.
+MOST_SWAYED, _AT_A_TIME = 300, 100
 
 
 def evidence_of(
@@ -44,8 +55,9 @@ def evidence_of(
         for each in copies
     )
     juries = _juries(result, players)
+    swayed = _swayed(result, players)
     opened = {
-        player: Opened(rows, copied, jury)
+        player: Opened(rows, copied, jury, swayed.get(player))
         for player, rows, copied, jury in zip(players.tolist(), near, against, juries, strict=True)
     }
     judges = None if job.dataset.judges is None else job.dataset.judges.tolist()
@@ -89,6 +101,44 @@ def _juries(result: Result, players: IntArray) -> list[JuryEffect | None]:
         own = places[players]
     found = effects(result.evaluations, result.estimate, players, own)
     return [None] * len(players) if found is None else [*jury_effects(found)]
+
+
+def _swayed(result: Result, players: IntArray) -> dict[int, Any]:
+    """Of the rows that judge: who hurt and who helped the prediction for each the most."""
+    dataset = result.job.dataset
+    if dataset.judges is None or dataset.n_players != dataset.n_rows:
+        return {}
+    try:
+        found = attribution_of(result.evaluations, result.estimate, result.job.game)
+    except InvalidInput:  # the page says why
+        return {}
+    lowest = result.estimate.ranking()
+    lowest = lowest[np.isin(lowest, players)][:MOST_SWAYED]
+    asked = np.flatnonzero(np.isin(dataset.judges, lowest))
+    limit = norm.isf(0.05 / 2 / max(1, dataset.n_players - 1))
+    swayed: dict[int, Any] = {}
+    for low in range(0, len(asked), _AT_A_TIME):
+        some = asked[low : low + _AT_A_TIME]
+        effects, errors = found.some(np.isin(np.arange(len(dataset.judges)), some))
+        for column, judge in enumerate(some.tolist()):
+            own = int(dataset.judges[judge])
+            swayed[own] = _extremes(effects[:, column], limit * errors[:, column])
+    return swayed
+
+
+def _extremes(effects: Any, limits: Any) -> tuple[list[Any], list[Any]]:
+    """The three effects farthest below zero, and above it."""
+    order = np.argsort(effects, kind="stable")  # NaN, its own, is last
+    order = order[: int(np.isfinite(effects).sum())]
+    sides = (order[:MOST], order[::-1][:MOST])
+    return tuple(  # type: ignore[return-value]
+        [
+            (int(player), float(effects[player]), bool(abs(effects[player]) > limits[player]))
+            for player in side
+            if sign * effects[player] > 0
+        ]
+        for sign, side in zip((-1, 1), sides, strict=True)
+    )
 
 
 def _part(result: Result) -> str:
@@ -147,4 +197,5 @@ def _named(jury: JuryEffect) -> list[int]:
 
 def _rows_of(opened: Opened) -> list[int]:
     near = [row for row, _ in (*opened.neighbors.same, *opened.neighbors.other)]
-    return near + [row for _, rows, _ in opened.contradictions for row in rows]
+    others = [player for side in opened.swayed or () for player, *_ in side]
+    return near + others + [row for _, rows, _ in opened.contradictions for row in rows]

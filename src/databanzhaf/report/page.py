@@ -173,6 +173,15 @@ def _evidence(content: Content) -> dict[str, Any] | None:
     def heard(judges: Any) -> list[list[Any]]:
         return [[names[judge], _digits(effect), int(clear)] for judge, effect, clear in judges]
 
+    def swayed(sides: Any) -> dict[str, Any] | None:
+        if sides is None:
+            return None
+        hurt, helped = (
+            [[line[player], _digits(effect), int(clear)] for player, effect, clear in side]
+            for side in sides
+        )
+        return {"worst": hurt, "best": helped}
+
     def jury(effect: JuryEffect) -> dict[str, Any]:
         return {
             "judges": effect.judges,
@@ -199,6 +208,7 @@ def _evidence(content: Content) -> dict[str, Any] | None:
                     for label, rows, count in each.contradictions
                 ],
                 "jury": None if each.jury is None else jury(each.jury),
+                "swayed": swayed(each.swayed),
             }
             for player, each in evidence.opened.items()
         },

@@ -300,3 +300,17 @@ def test_what_has_no_most_robust_p():
         theory.most_robust_p(once)
     with pytest.raises(db.InvalidInput, match="`noise` must have 4 positive"):
         theory.safety_margin(db.Banzhaf(), 5, noise=np.ones(5))
+
+
+@pytest.mark.parametrize(
+    "notion", [db.Banzhaf(), db.Shapley(), db.LeaveOneOut(), db.Beta(4, 1)], ids=lambda n: n.name
+)
+def test_the_counterexample_to_the_printed_margin_by_hand(notion):
+    """Two players: noise of norm 0.707 ties a pair whose printed margin is 1."""
+    utility, noisy = np.array([0, 1, 0, 1.0]), np.array([0, 0.5, 0.5, 1.0])
+    first, second = db.value(db.games.Table(utility), notion).values
+    assert first - second == pytest.approx(1)
+    assert theory.safety_margin(notion, 2) == pytest.approx(1)
+    assert np.linalg.norm(noisy - utility) == pytest.approx(np.sqrt(0.5))
+    tied = db.value(db.games.Table(noisy), notion).values
+    assert tied[0] == pytest.approx(tied[1])

@@ -13,7 +13,7 @@ import databanzhaf as db
 from databanzhaf.experiments.notions import COLOURS, LABELS, NOTIONS
 from databanzhaf.experiments.outcome import Claim, Outcome
 from databanzhaf.experiments.setting import Setting
-from databanzhaf.experiments.texts import text
+from databanzhaf.experiments.texts import text, whole
 
 SIZES = (2, 3, 5, 10, 20, 30, 50, 100, 200, 500, 1000)
 DRAWN = 50  # players in the picture: beyond, Banzhaf's line would press the others flat
@@ -98,6 +98,7 @@ def run(setting: Setting) -> Outcome:
             ),
         ),
         shown,
+        notes=(whole("margins_proof.md"),),
         size=(13.0, 4.2),
         scaled="changes nothing here: formulas",
     )

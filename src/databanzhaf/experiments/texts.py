@@ -16,3 +16,8 @@ def _texts() -> dict[str, str]:
 def text(name: str, **parts: object) -> str:
     """One text with its parts filled in."""
     return _texts()[name].format(**parts)
+
+
+def whole(name: str) -> str:
+    """A text of several paragraphs, from a file of its own."""
+    return files("databanzhaf.experiments").joinpath(name).read_text(encoding="utf-8").strip()

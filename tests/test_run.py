@@ -80,6 +80,21 @@ def test_batch_size_and_workers_leave_the_ledger_identical(tmp_path, monkeypatch
             assert np.array_equal(ours, theirs)
 
 
+def test_a_call_that_is_left_alone_is_whole():
+    """A run that stopped before its last call goes on with all of it, not with its first row."""
+    calls = []
+
+    def spy(coalitions):
+        calls.append(len(coalitions))
+        return coalitions.sum(axis=1) * 1.0
+
+    game = db.games.Function(20, spy, name="spy", call_size=4)
+    ledger = db.Ledger()
+    db.value(game, estimator="reuse", budget=8, ledger=ledger)
+    db.value(game, estimator="reuse", budget=12, ledger=ledger)
+    assert calls == [4, 4, 4]
+
+
 @pytest.mark.parametrize("repeats", [1, 2])
 @pytest.mark.parametrize("largest", [3, 10, 1000])
 def test_calls_are_cut_at_multiples_of_the_call_size(monkeypatch, largest, repeats):

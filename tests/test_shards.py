@@ -63,6 +63,14 @@ def test_a_larger_budget_continues_a_shard(tmp_path):
     assert more > first
 
 
+def test_more_shards_than_calls_are_refused(tmp_path):
+    """Else some of them would have nothing to do, without a word."""
+    how = {"ledger": tmp_path / "a.db", "estimator": "reuse", "budget": 100}
+    assert evaluate(GAME, shard=(25, 25), **how) == 4
+    with pytest.raises(db.InvalidInput, match=r"25 shards at most.*of 4 coalitions.*got 26"):
+        evaluate(GAME, shard=(1, 26), **how)
+
+
 @pytest.mark.parametrize("shard", [(0, 3), (4, 3), (1.0, 2), "1/2", (1, 2, 3)])
 def test_shards_that_are_none(shard):
     with pytest.raises(db.InvalidInput, match="number of a share"):

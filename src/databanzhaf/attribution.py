@@ -253,11 +253,11 @@ def attribute(
     Examples
     --------
     >>> import databanzhaf as db
-    >>> game = db.games.Forest(db.Dataset([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1]), trees=2)
-    >>> ledger = db.Ledger(keep="outcomes")
+    >>> X, y = np.arange(30.0)[:, None], np.arange(30) // 15
+    >>> game, ledger = db.games.Forest(db.Dataset(X, y), trees=2), db.Ledger()
     >>> estimate = db.value(game, budget=200, ledger=ledger)
     >>> effects = attribute(ledger).matrix()
-    >>> bool(np.allclose(np.nansum(effects, axis=1) / 4, estimate.values))
+    >>> bool(np.allclose(np.nansum(effects, axis=1) / 30, estimate.values))
     True
     """
     evaluations = read_evaluations(source, game, whole_jury=True)

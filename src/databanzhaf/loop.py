@@ -73,6 +73,14 @@ class Run:
         # Whether a permutation is cut short depends on all repeats of its utilities.
         together = getattr(self.design, "truncation", None) is not None
         turns = blocks[:, None] + np.arange(self.repeats) * (not together)
+        most = int(turns.max()) + 1
+        if count > most:
+            raise InvalidInput(
+                f"this run can be cut into {most:,} shards at most: whole calls of the model, of "
+                f"{math.lcm(self.design.unit, self.game.call_size or 1):,} coalitions",
+                got=f"{count:,}",
+                remedy="Use fewer shards, or a larger budget.",
+            )
         self._others = turns % count != number
 
     @property
@@ -173,7 +181,9 @@ class Run:
     def _pieces(self, pairs: IntArray) -> Iterator[Piece]:
         calls, low = self._calls(pairs), 0
         while low < len(pairs):
-            high = _cut(calls, low, low + self._size, len(pairs))
+            high = min(low + self._size, len(pairs))
+            if self.game.call_size is not None:
+                high = _cut(calls, low, high, len(pairs))
             first, last = np.searchsorted(calls, low, "right"), np.searchsorted(calls, high)
             starts = np.concatenate([[low], calls[first:last]]) - low
             indices, repeats = pairs[low:high].T
@@ -261,8 +271,8 @@ class Run:
 
 def _cut(calls: IntArray, low: int, high: int, end: int) -> int:
     """The last call boundary up to `high`, but at least one call beyond `low`."""
-    if high >= end or not len(calls):
-        return min(high, end)
+    if high >= end:
+        return end
     after = int(np.searchsorted(calls, high, side="right"))
     if after and calls[after - 1] > low:
         return int(calls[after - 1])

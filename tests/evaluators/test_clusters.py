@@ -137,6 +137,38 @@ def test_a_worker_that_stands_still_in_an_executor_is_named(tmp_path):
     pool.shutdown()
 
 
+def test_a_game_that_is_wrong_is_no_matter_of_the_cluster(ray):
+    game = db.games.Function(6, lambda coalitions: coalitions.sum(axis=1) * 1j, name="complex")
+    with pytest.raises(db.InvalidInput, match="one number per coalition"):
+        db.value(game, evaluator=db.evaluators.Ray())
+
+
+def test_a_scheduler_that_is_gone(tmp_path):
+    distributed = pytest.importorskip("distributed", reason="the extra `dask` is not installed")
+    cluster = distributed.LocalCluster(
+        n_workers=1, threads_per_worker=1, dashboard_address=None, silence_logs=50
+    )
+    client = distributed.Client(cluster, timeout=5)
+    path = tmp_path / "run.db"
+
+    def close(done, total, checkpoints):
+        if done:
+            cluster.close()
+
+    slow = disturbed(tmp_path, _nothing, pause=0.02)
+    with pytest.raises(db.BackendUnavailable, match="connection to the Dask scheduler is lost"):
+        db.value(
+            slow,
+            budget=2000,
+            estimator="reuse",
+            ledger=path,
+            evaluator=db.evaluators.Dask(client),
+            progress=close,
+        )
+    assert rows(path)[1] > 0
+    client.close()
+
+
 @pytest.mark.parametrize("name", ["dask", "ray"])
 def test_nobody_answers(name, undisturbed):  # noqa: F811
     pytest.importorskip({"dask": "distributed"}.get(name, name))

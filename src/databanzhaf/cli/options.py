@@ -106,7 +106,7 @@ Cluster = Annotated[
     str | None,
     typer.Option(
         help="Train on a cluster: dask://host:8786 or ray://host:10001; dask or ray alone start "
-        "workers on this machine. Values do not depend on it."
+        "workers on this machine (--jobs says how many for dask). Values do not depend on it."
     ),
 ]
 Timeout = Annotated[

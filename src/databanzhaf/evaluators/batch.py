@@ -69,7 +69,8 @@ def evaluate(game: Game, draws: Draws, piece: Piece, keep_outcomes: bool = False
                 if many == 1
                 else f", in a call with {many} coalitions of which this is the first"
             )
-            reason = f"{type(error).__name__}: {str(error).rstrip('.')}{whose}"
+            said = str(error).rstrip(".")
+            reason = f"{type(error).__name__}{said and f': {said}'}{whose}"
             failure = Failure(low, reason, error, raised=True)
             break
         if scores.shape != (high - low,):

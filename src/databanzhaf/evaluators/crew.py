@@ -23,7 +23,7 @@ from databanzhaf.evaluators.work import Parcel, Reply, Task
 from databanzhaf.protocols import Draws, Game
 
 IN_FLIGHT = 2
-# A piece that killed so many workers, or whose game raised so often, is given up.
+# A call that killed so many workers, or in which the game raised so often, is given up.
 TRIES = 3
 # One that was lost so often by no fault of its own, too: workers come and go too fast.
 _LOSSES = 25
@@ -106,9 +106,16 @@ class _Flight:
     killed: int = 0
     lost: int = 0
 
-    def again(self, lost: Lost) -> None:
-        """Note a loss, and give up after too many."""
+    def again(self, lost: Lost) -> list[_Flight]:
+        """What to give out once more. A piece that a worker died of is cut in two, so that in the
+        end one call is known to be deadly; that is given up after three deaths.
+        """
         self.lost += 1
+        starts = self.piece.starts
+        if (lost.blamed or lost.final) and len(starts) > 1:
+            middle, end = int(starts[len(starts) // 2]), len(self.piece)
+            parts = self.piece.part(0, middle), self.piece.part(middle, end)
+            return [_Flight(part, self.send, lost=self.lost) for part in parts]
         self.killed += TRIES if lost.final else lost.blamed
         if self.killed >= TRIES or self.lost >= _LOSSES:
             times = f"{self.killed} workers" if self.killed >= TRIES else f"{self.lost} times"
@@ -117,6 +124,7 @@ class _Flight:
                 remedy="Evaluations already recorded are kept. Look at what these coalitions ask "
                 "of a machine (memory, time), and run again.",
             )
+        return [self]
 
 
 def hand_out(
@@ -165,8 +173,7 @@ def hand_out(
                         continue
                 except Lost as lost:
                     try:
-                        flight.again(lost)
-                        waiting.append(flight)
+                        waiting.extend(flight.again(lost))
                     except DatabanzhafError as given_up:
                         error = error or given_up
                     continue
@@ -176,12 +183,13 @@ def hand_out(
                 piece, failure = flight.piece, batch.failure
                 if failure is None:
                     made.append((piece, batch))
-                elif failure.raised and flight.raised + 1 < TRIES:
+                elif failure.raised and (failure.position or flight.raised + 1 < TRIES):
                     at = failure.position
                     if at:
                         made.append((piece.part(0, at), batch.first(at)))
                     rest = piece.part(at, len(piece))
-                    waiting.append(_Flight(rest, raised=flight.raised + 1))
+                    # Where it got further, another call raised, for the first time.
+                    waiting.append(_Flight(rest, raised=1 if at else flight.raised + 1))
                 else:
                     failed.append((piece, batch))
             if made:

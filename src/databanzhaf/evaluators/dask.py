@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -112,16 +112,24 @@ class _Crew:
     def __init__(self, client: Any) -> None:
         self._client = client
         self._sent: dict[str, Any] = {}
-        self._roll = Roll("Dask", lambda: sum(client.nthreads().values()))
+        self._roll = Roll("Dask", self._count)
 
     @property
     def places(self) -> int:
         return self._roll.places
 
+    def _count(self) -> int:
+        with _reached(self._client):
+            return sum(self._client.nthreads().values())
+
     def parcel(self, game: Game, draws: Draws) -> Parcel:
         return pack(game, draws)
 
     def submit(self, task: Task, parcel: Parcel, *, send: bool) -> Any:
+        with _reached(self._client):
+            return self._submitted(task, parcel, send)
+
+    def _submitted(self, task: Task, parcel: Parcel, send: bool) -> Any:
         if send or parcel.token not in self._sent:
             # A task, whose result workers fetch from each other: if all that had it died, Dask
             # makes it again. Scattered data would be lost.
@@ -149,12 +157,28 @@ class _Crew:
 
     def look(self) -> Sequence[Any]:
         if self._client.status in ("closed", "closing"):
-            raise BackendUnavailable(
-                "the connection to the Dask scheduler is lost",
-                remedy="Evaluations already recorded are kept: run again when it is back.",
-            )
+            raise _gone()
         self._roll.check()
         return ()
 
     def forget(self, futures: Sequence[Any]) -> None:
-        self._client.cancel(list(futures), force=True)
+        with suppress(Exception):  # the scheduler may be gone, or the client closed
+            self._client.cancel(list(futures), force=True)
+
+
+@contextmanager
+def _reached(client: Any) -> Iterator[None]:
+    """A scheduler that does not answer, in our words."""
+    try:
+        yield
+    except Exception as error:  # which one depends on where Dask notices it
+        if client.status == "running" and not isinstance(error, (OSError, TimeoutError)):
+            raise
+        raise _gone() from error
+
+
+def _gone() -> BackendUnavailable:
+    return BackendUnavailable(
+        "the connection to the Dask scheduler is lost",
+        remedy="Evaluations already recorded are kept: run again when it is back.",
+    )

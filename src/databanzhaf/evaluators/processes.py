@@ -37,6 +37,7 @@ _ONE_THREAD = dict.fromkeys(
 )
 # A process that had nothing to do for so many seconds ends; starting one takes about a second.
 _IDLE = 300
+_DIED = "a worker process died (killed, or out of memory)"
 
 
 @dataclass(frozen=True)
@@ -176,7 +177,8 @@ class _Pool:
             seat = min(self._seats, key=lambda each: len(each.tasks))
             try:
                 future = seat.submit(work, task, parcel.content)
-            except BrokenExecutor:  # it died while it had nothing to do
+            except BrokenExecutor:  # it died since; what it had is lost
+                seat.lose(_DIED)
                 self._replace(seat)
                 continue
             self._of[future] = seat
@@ -188,7 +190,7 @@ class _Pool:
             try:
                 reply: Reply = future.result()
             except BrokenExecutor:
-                seat.lose("a worker process died (killed, or out of memory)")
+                seat.lose(_DIED)
                 self._replace(seat)
             else:
                 seat.tasks.remove(future)

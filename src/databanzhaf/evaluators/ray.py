@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from databanzhaf._version import __version__
-from databanzhaf.errors import BackendUnavailable, InvalidInput, first_line, short
+from databanzhaf.errors import BackendUnavailable, DatabanzhafError, InvalidInput, first_line, short
 from databanzhaf.evaluations import Batch, Piece
 from databanzhaf.evaluators.crew import Lost, Roll, hand_out
 from databanzhaf.evaluators.processes import check_timeout
@@ -143,6 +143,8 @@ class _Crew:
             self._sent.clear()
             raise Lost("the cluster lost a task", blamed=False) from error
         except exceptions.RayTaskError as error:
+            if isinstance(error.cause, DatabanzhafError):
+                raise error.cause from None
             raise BackendUnavailable(
                 f"a worker of the cluster cannot run databanzhaf ({_last_line(error)})",
                 remedy=f"Install version {__version__} there.",

@@ -74,7 +74,7 @@ def pack(game: Game, draws: Draws, folder: Path | None = None) -> Parcel:
         _Packing(buffer, folder).dump((game, draws))
     except Exception as error:  # pickling calls what the objects define
         raise InvalidInput(
-            f"the game cannot be sent to worker processes ({first_line(error)})",
+            f"the game cannot be sent to workers ({first_line(error)})",
             remedy="Build it from importable pieces, or use evaluators.Local().",
         ) from error
     packed = buffer.getvalue()

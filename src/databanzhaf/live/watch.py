@@ -62,7 +62,8 @@ class Watch:
         if counts.evaluations and not counts.is_for_labels:
             self._compute(counts, now, goes_on=stage in _IN_PROGRESS)
         age = None if counts.recorded is None else max(0.0, now - counts.recorded)
-        return self._shown(counts, stage, age, self._computed.problem)
+        problem = self._computed.problem if counts.evaluations else ""
+        return self._shown(counts, stage, age, problem)
 
     def _shown(self, counts: Counts, stage: str, age: float | None, problem: str) -> dict[str, Any]:
         computed, now = self._computed, time.monotonic()

@@ -79,7 +79,7 @@ def _nothing():
 @pytest.mark.parametrize("act", [kill, sleep])
 def test_a_run_outlives_its_workers(request, engine, act, undisturbed, tmp_path):  # noqa: F811
     cluster = request.getfixturevalue(engine)
-    limit = 2.0 if act is sleep else None
+    limit = 4.0 if act is sleep else None
     evaluator = (
         db.evaluators.Dask(cluster, limit) if engine == "dask" else db.evaluators.Ray(timeout=limit)
     )

@@ -71,7 +71,7 @@ def fail():
 @pytest.mark.skipif(sys.platform == "win32", reason="signals as on Unix")
 @pytest.mark.parametrize(
     ("act", "times", "timeout"),
-    [(kill, 1, None), (kill, 2, None), (fail, 2, None), (sleep, 1, 1.5), (stop, 2, 1.5)],
+    [(kill, 1, None), (kill, 2, None), (fail, 2, None), (sleep, 1, 3.0), (stop, 2, 3.0)],
     ids=lambda each: getattr(each, "__name__", str(each)),
 )
 def test_a_run_goes_on_after(undisturbed, tmp_path, act, times, timeout):
@@ -90,7 +90,7 @@ def test_a_run_goes_on_after(undisturbed, tmp_path, act, times, timeout):
     ("act", "timeout", "sentence"),
     [
         (kill, None, r"a worker process died .*, 3 workers .* at evaluations 40 to 43"),
-        (sleep, 0.7, r"did not finish within 0.7 s, 3 workers .* at evaluations 40 to 43"),
+        (sleep, 2.0, r"did not finish within 2 s, 3 workers .* at evaluations 40 to 43"),
         (fail, None, r"evaluation 40 .*connection was reset"),
     ],
     ids=lambda each: getattr(each, "__name__", ""),

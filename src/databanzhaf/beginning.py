@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from databanzhaf.errors import InvalidInput, check_count, short
 from databanzhaf.estimators import choice
 from databanzhaf.ledger import Ledger
 from databanzhaf.loop import Run
-from databanzhaf.notions import Banzhaf, SizeWeighted
+from databanzhaf.notions import Banzhaf, SizeWeighted, Together, each_of
 from databanzhaf.progress import Watcher
 from databanzhaf.protocols import Design, Estimator, Evaluator, Game, JudgedGame, Notion
 from databanzhaf.until import Condition
@@ -32,7 +33,7 @@ _BYTES_PER_EVALUATION = 32
 def begun(
     stack: ExitStack,
     game: Game,
-    notion: Notion | None,
+    notion: Notion | Sequence[Notion] | None,
     *,
     estimator: str | Estimator,
     budget: int,
@@ -55,9 +56,10 @@ def begun(
             remedy="Pass progress=True for a bar.",
         )
     budget, seed = check_count("budget", budget), chance.check_seed(seed)
-    if isinstance(notion, SizeWeighted):
-        # Weights that cannot be used are refused before anything is trained.
-        notion.log_size_law(game.n_players)
+    for each in each_of(notion):
+        if isinstance(each, SizeWeighted):
+            # Weights that cannot be used are refused before anything is trained.
+            each.log_size_law(game.n_players)
     store = ledger if isinstance(ledger, Ledger) else stack.enter_context(Ledger(ledger))
     n = game.n_players
     seating = game.seating if isinstance(game, JudgedGame) else None
@@ -153,9 +155,12 @@ def _check_game(game: object) -> None:
     check_count("game.n_players", game.n_players)
 
 
-def check_notion(notion: Notion | None) -> Notion:
+def check_notion(notion: Notion | Sequence[Notion] | None) -> Notion:
+    """The notion; several become one that is `Together`, Banzhaf() stands for none."""
     if notion is None:
         return Banzhaf()
+    if isinstance(notion, (list, tuple)):
+        return Together(tuple(check_notion(each) for each in notion))
     if isinstance(notion, type):
         raise InvalidInput(
             "`notion` must be an instance",

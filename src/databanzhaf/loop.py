@@ -16,6 +16,7 @@ from databanzhaf.errors import InvalidInput
 from databanzhaf.evaluations import Batch, Evaluations, Piece, checkpoint_marks, complete_rows
 from databanzhaf.evaluators import Drawn
 from databanzhaf.ledger import Ledger, seated
+from databanzhaf.notions import each_of
 from databanzhaf.progress import Bar, Watcher
 from databanzhaf.protocols import (
     BoolArray,
@@ -56,7 +57,7 @@ class Run:
     ) -> None:
         self.game, self.design, self.ledger = game, design, ledger
         self.repeats, self.seed, self.total = repeats, seed, total
-        self.estimator, self.notion = estimator, notion
+        self.estimator, self.notions = estimator, each_of(notion)
         self._size = 1
         self._drawn = Drawn(design, seed)
         known = ledger.utilities()[:total, :repeats]
@@ -110,13 +111,13 @@ class Run:
         progress: bool | Watcher,
         checkpoints: bool,
     ) -> list[Checkpoint]:
-        """Evaluate what is missing until the condition holds; the checkpoints on the way, if
-        anybody asks for them.
+        """Evaluate what is missing until the condition holds, for every notion; the checkpoints of
+        the first on the way, if anybody asks for them.
         """
         start = time.perf_counter()
         watched = until is not None or progress is not False or checkpoints
         marks = checkpoint_marks(self.design, self.total) if watched else []
-        reached: list[Checkpoint] = []
+        reached: list[tuple[Checkpoint, ...]] = []  # one for each notion
         with ExitStack() as stack:
             stack.push(self._note_what_is_kept)
             show = self._watcher(stack, progress)
@@ -124,7 +125,12 @@ class Run:
             evaluate = stack.enter_context(evaluator.session(self.game, keep))
 
             def enough() -> bool:
-                return until is not None and until(Progress(reached, time.perf_counter() - start))
+                seconds = time.perf_counter() - start
+                stands = (Progress(each, seconds) for each in _by_notion(reached, self.notions))
+                return until is not None and all(until(each) for each in stands)
+
+            def first() -> list[Checkpoint]:
+                return _by_notion(reached, self.notions)[0]
 
             def look() -> None:
                 """Where no condition makes the loop stop at each checkpoint, see which
@@ -132,20 +138,20 @@ class Run:
                 """
                 while until is None and marks and not np.isnan(self.utilities[: marks[0]]).any():
                     reached.append(self._checkpoint(marks.pop(0)))
-                show(reached)
+                show(first())
 
             look()
             for end in self._segments() if until is None else marks:
                 for _ in self._batches(end, evaluate):
                     look()
                     if enough():
-                        return reached
+                        return first()
                 if until is not None:
                     reached.append(self._checkpoint(end))
                     if enough():
                         self.utilities[end:] = np.nan
-                        return reached
-        return reached
+                        return first()
+        return first()
 
     def _keeps_outcomes(self) -> bool:
         keep = self.ledger.keep == "outcomes"
@@ -168,8 +174,9 @@ class Run:
             stack.callback(watcher.close)
         return lambda reached: watcher(self.done, self._wanted, reached)
 
-    def _checkpoint(self, end: int) -> Checkpoint:
-        return checkpoint(self._first(end), self.notion, self.estimator)
+    def _checkpoint(self, end: int) -> tuple[Checkpoint, ...]:
+        evaluations = self._first(end)
+        return tuple(checkpoint(evaluations, each, self.estimator) for each in self.notions)
 
     def _batches(self, end: int, evaluate: EvaluatePieces) -> Iterator[None]:
         """Evaluate what is missing below `end`, in pieces of about a second each."""
@@ -267,6 +274,13 @@ class Run:
             size *= 2
         limit = min(LARGEST_PIECE, max(1, PIECE_CELLS // self.game.n_players))
         self._size = max(1, min(size, limit))
+
+
+def _by_notion(
+    reached: Sequence[tuple[Checkpoint, ...]], notions: Sequence[Notion]
+) -> list[list[Checkpoint]]:
+    """The checkpoints of each notion."""
+    return [[each[number] for each in reached] for number in range(len(notions))]
 
 
 def _cut(calls: IntArray, low: int, high: int, end: int) -> int:

@@ -183,6 +183,33 @@ class LeastCore:
     name = "least_core"
 
 
+@dataclass(frozen=True)
+class Together:
+    """Several semivalues that one run serves."""
+
+    notions: tuple[Notion, ...]
+
+    def __post_init__(self) -> None:
+        others = [each for each in self.notions if not isinstance(each, SizeWeighted)]
+        if others or not self.notions:
+            raise InvalidInput(
+                "one run serves several semivalues",
+                got=short(getattr(others[0], "name", others[0])) if others else "none",
+                remedy="Make a run of its own for the least core."
+                if others and isinstance(others[0], LeastCore)
+                else "Pass Banzhaf(), Shapley(), Beta(16, 1), ...",
+            )
+
+    @property
+    def name(self) -> str:
+        return ", ".join(each.name for each in self.notions)
+
+
+def each_of(notion: Notion) -> tuple[Notion, ...]:
+    """The notions that a run is made for."""
+    return notion.notions if isinstance(notion, Together) else (notion,)
+
+
 # Beyond, the probabilities of an arbitrary semivalue would take minutes.
 _MOST_PLAYERS = 20_000
 

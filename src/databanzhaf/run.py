@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import overload
 
 from databanzhaf.beginning import begun, check_notion, check_shard, chosen_for
 from databanzhaf.diagnostics import Checkpoint
@@ -13,6 +15,7 @@ from databanzhaf.estimators import ClosedForm, choice
 from databanzhaf.evaluations import Evaluations
 from databanzhaf.evaluators import Local
 from databanzhaf.ledger import Ledger, read_evaluations
+from databanzhaf.notions import each_of
 from databanzhaf.population import with_jury
 from databanzhaf.progress import Watcher
 from databanzhaf.protocols import (
@@ -27,6 +30,7 @@ from databanzhaf.protocols import (
 from databanzhaf.until import Condition
 
 
+@overload
 def value(
     game: Game,
     notion: Notion | None = None,
@@ -39,19 +43,52 @@ def value(
     evaluator: Evaluator | None = None,
     until: Condition | None = None,
     progress: bool | Watcher = False,
-) -> Estimate:
+) -> Estimate: ...
+
+
+@overload
+def value(
+    game: Game,
+    notion: Sequence[Notion],
+    *,
+    estimator: str | Estimator = "auto",
+    budget: int = 2000,
+    repeats: int | None = 1,
+    seed: int = 0,
+    ledger: str | Path | Ledger | None = None,
+    evaluator: Evaluator | None = None,
+    until: Condition | None = None,
+    progress: bool | Watcher = False,
+) -> list[Estimate]: ...
+
+
+def value(
+    game: Game,
+    notion: Notion | Sequence[Notion] | None = None,
+    *,
+    estimator: str | Estimator = "auto",
+    budget: int = 2000,
+    repeats: int | None = 1,
+    seed: int = 0,
+    ledger: str | Path | Ledger | None = None,
+    evaluator: Evaluator | None = None,
+    until: Condition | None = None,
+    progress: bool | Watcher = False,
+) -> Estimate | list[Estimate]:
     """Give every player of a game its value.
 
     Parameters
     ----------
     game : games.Table, games.Function, games.Learner, or your own
-    notion : by default Banzhaf()
+    notion : notion or list of semivalues
+        By default Banzhaf(). For a list, such as ``[Banzhaf(), Shapley()]``, one run serves all,
+        and a list of estimates is returned, in this order.
     estimator : str or estimator
         "auto" takes "exact" when 2**n coalitions fit in the budget, "regression" for Banzhaf
-        values, "permutation" for the other semivalues, "leave_one_out" and "least_core" for
-        theirs; for games.Neighbors without a ledger "closed_form", which needs no evaluation.
-        Also "reuse" (the paper's estimator of Banzhaf values),
-        "marginal" and "group_testing", or an object such as
+        values, "regression:sizes" for the other semivalues and for several of them,
+        "leave_one_out" and "least_core" for theirs; for games.Neighbors without a ledger
+        "closed_form", which needs no evaluation. Also "reuse" (the paper's estimator of Banzhaf
+        values), "permutation", "marginal" and "group_testing", or an object such as
         ``estimators.Permutation(truncation=0.01)``.
     budget : int
         Coalitions to evaluate; trainings are budget times repeats. Permutations are taken whole;
@@ -69,7 +106,7 @@ def value(
         ``evaluators.Processes(n_jobs=2)``; by default this process.
     until : optional
         A condition from `until` that may stop the run before the budget is spent; "auto" then
-        samples, even where it could list all coalitions.
+        samples, even where it could list all coalitions. It must hold for each of several notions.
     progress : bool or function
         Show a progress bar; or call ``function(done, total, checkpoints)`` after each batch, with
         the checkpoints so far. The batch is in the ledger by then, so that an exception raised
@@ -78,14 +115,19 @@ def value(
     >>> from databanzhaf import games
     >>> value(games.Table([0, 0, 0, 1])).values
     array([0.5, 0.5])
+    >>> from databanzhaf import Banzhaf, Shapley
+    >>> [each.values for each in value(games.Table([0, 0, 0, 1]), [Banzhaf(), Shapley()])]
+    [array([0.5, 0.5]), array([0.5, 0.5])]
     """
-    notion = check_notion(notion)
-    known = isinstance(game, ClosedGame) and ClosedForm().gives(notion)
+    several, notion = isinstance(notion, (list, tuple)), check_notion(notion)
+    notions = each_of(notion)
+    known = isinstance(game, ClosedGame) and all(ClosedForm().gives(each) for each in notions)
     if known and estimator == "auto" and ledger is None and until is None:
         estimator = ClosedForm()
     if estimator == "closed_form" or isinstance(estimator, ClosedForm):
-        return ClosedForm().values(game, notion)
-    return finish(
+        estimates = [ClosedForm().values(game, each) for each in notions]
+        return estimates if several else estimates[0]
+    finished = finish(
         game,
         notion,
         estimator=estimator,
@@ -96,21 +138,25 @@ def value(
         evaluator=evaluator,
         until=until,
         progress=progress,
-    ).estimate
+    )
+    return [finished.estimate, *finished.others] if several else finished.estimate
 
 
 @dataclass(frozen=True, eq=False)
 class Finished:
-    """What a run leaves: its estimate, the evaluations behind it, and how it stood on the way."""
+    """What a run leaves: its estimate, the evaluations behind it, how it stood on the way, and the
+    estimates of further notions.
+    """
 
     estimate: Estimate
     evaluations: Evaluations
     checkpoints: tuple[Checkpoint, ...]
+    others: tuple[Estimate, ...] = ()
 
 
 def finish(
     game: Game,
-    notion: Notion | None = None,
+    notion: Notion | Sequence[Notion] | None = None,
     *,
     estimator: str | Estimator = "auto",
     budget: int = 2000,
@@ -139,13 +185,13 @@ def finish(
         )
         reached = run.complete(evaluator or Local(), until, progress, checkpoints)
         evaluations = run.evaluations()
-        found = with_jury(run.estimator(evaluations, run.notion), evaluations)
-        return Finished(found, evaluations, tuple(reached))
+        found = [with_jury(run.estimator(evaluations, each), evaluations) for each in run.notions]
+        return Finished(found[0], evaluations, tuple(reached), tuple(found[1:]))
 
 
 def evaluate(
     game: Game,
-    notion: Notion | None = None,
+    notion: Notion | Sequence[Notion] | None = None,
     *,
     shard: tuple[int, int],
     ledger: str | Path | Ledger,

@@ -34,6 +34,8 @@ DESIGNS = [
     designs.Permutation(7, 3),
     designs.Permutation(1, 3),
     designs.Permutation(7, 3, 0.1),
+    designs.Sized(7, 3, (1, 0, 5, 9, 2, 2, 4, 3)),
+    designs.Sized(1, 3, (2, 1)),
     designs.GroupTesting(7, 3),
     designs.GroupTesting(1, 3),
     in_folds(designs.Exhaustive(4), designs.Exhaustive(5)),

@@ -28,6 +28,10 @@ SAMPLING = [
     (estimators.Permutation(), db.Beta(1, 16)),
     (estimators.Permutation(), BANZHAF),
     (estimators.GroupTesting(), SHAPLEY),
+    (estimators.SizeRegression(), SHAPLEY),
+    (estimators.SizeRegression(), db.Beta(16, 1)),
+    (estimators.SizeRegression(), db.Beta(1, 4)),
+    (estimators.SizeRegression(), BANZHAF),
 ]
 each_sampling = pytest.mark.parametrize(("estimator", "notion"), SAMPLING, ids=lambda x: x.name)
 EVERY = [
@@ -84,7 +88,7 @@ def test_noise_in_the_utilities_is_averaged_and_counted(estimator, notion):
     assert many.values_by_repeat.shape == (4, 6)
     np.testing.assert_allclose(many.values_by_repeat.mean(axis=0), many.values, atol=1e-12)
     # all repeats share a penalty, which the average of their utilities has chosen
-    fitted = isinstance(estimator, estimators.Regression)
+    fitted = isinstance(estimator, (estimators.Regression, estimators.SizeRegression))
     tolerance = 0.05 * few.std_errors.min() if fitted else 1e-12
     np.testing.assert_allclose(few.values, many.values_by_repeat[0], rtol=0, atol=tolerance)
     assert many.std_errors.mean() < few.std_errors.mean()
@@ -95,7 +99,7 @@ def test_one_player(estimator, notion):
     game = db.games.Table([0.25, 1.0])
     estimate = db.value(game, notion, estimator=estimator, budget=64)
     expected = 1.0 if isinstance(notion, db.LeastCore) else 0.75
-    if estimator.name == "group_testing":
+    if estimator.name in ("group_testing", "regression:sizes"):
         assert abs(estimate.values[0] - 0.75) < 4 * estimate.std_errors[0]
     else:
         assert estimate.values == pytest.approx([expected])
@@ -245,6 +249,7 @@ CAN = {
     "marginal": NOTIONS[:-1],
     "permutation": NOTIONS[:-1],
     "group_testing": [SHAPLEY],
+    "regression:sizes": NOTIONS[:-1],
     "leave_one_out": [db.LeaveOneOut()],
     "least_core": [db.LeastCore()],
 }

@@ -122,6 +122,7 @@ def test_permutation_does_not_pretend_to_know_unseen_players():
     db.value(
         db.games.Function(n, lambda c: c.sum(axis=1) / n, name="mean"),
         db.Shapley(),
+        estimator="permutation",
         budget=t * (n + 1),
         ledger=ledger,
     )

@@ -10,7 +10,7 @@ from threadpoolctl import threadpool_limits
 
 import databanzhaf as db
 from databanzhaf import designs, estimators
-from databanzhaf.estimators import regression
+from databanzhaf.estimators import regression, ridge
 from databanzhaf.evaluations import Evaluations
 
 N = 12
@@ -251,8 +251,8 @@ def test_auto_falls_back_to_reuse_where_the_fit_needs_too_much_memory():
         (50, 3, False),
     ]:
         assert (regressed.suits(BANZHAF, n, budget) > reused.suits(BANZHAF, n, budget)) == fits
-    large = sampled(designs.Coin(regression.LARGEST + 1, 0), 4, np.arange(4))
-    object.__setattr__(large, "indices", np.arange(regression.LARGEST + 1))
+    large = sampled(designs.Coin(ridge.LARGEST + 1, 0), 4, np.arange(4))
+    object.__setattr__(large, "indices", np.arange(ridge.LARGEST + 1))
     with pytest.raises(db.DesignMismatch, match=r'too much memory.*estimator="reuse"'):
         estimators.Regression()(large, BANZHAF)
 

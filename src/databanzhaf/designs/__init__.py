@@ -9,6 +9,7 @@ from databanzhaf.designs.group_testing import GroupTesting
 from databanzhaf.designs.leave_one_out import LeaveOneOut
 from databanzhaf.designs.paired import Paired
 from databanzhaf.designs.permutation import Permutation
+from databanzhaf.designs.sized import Sized
 from databanzhaf.designs.storing import describe, restore
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "LeaveOneOut",
     "Paired",
     "Permutation",
+    "Sized",
     "describe",
     "restore",
 ]

@@ -9,6 +9,7 @@ from databanzhaf.estimators.marginal import Marginal
 from databanzhaf.estimators.permutation import Permutation
 from databanzhaf.estimators.regression import Regression
 from databanzhaf.estimators.reuse import Reuse
+from databanzhaf.estimators.size_regression import SizeRegression
 
 __all__ = [
     "ClosedForm",
@@ -20,4 +21,5 @@ __all__ = [
     "Permutation",
     "Regression",
     "Reuse",
+    "SizeRegression",
 ]

@@ -89,9 +89,12 @@ def begun_with(
     condition; None if there is none.
     """
     few = n_players <= designs.exhaustive.LIMIT
-    for budget in (0, 2**n_players) if few else (0,):
-        found = for_run("auto", notion, n_players, budget)
-        candidate = in_folds(found, notion, n_players, seating)
+    budgets = (0, 2**n_players) if few else (0,)
+    found = [for_run("auto", notion, n_players, budget) for budget in budgets]
+    # what an earlier version took, for another budget
+    found += [each for each in _all().values() if each.suits(notion, n_players, 0)]
+    for each in found:
+        candidate = in_folds(each, notion, n_players, seating)
         if designs.describe(candidate.design(notion, n_players, seed)) == description:
             return candidate
     return None

@@ -12,7 +12,7 @@ from databanzhaf.errors import DesignMismatch, short
 from databanzhaf.estimate import Estimate
 from databanzhaf.estimators.least_core import least_core_values
 from databanzhaf.evaluations import Evaluations
-from databanzhaf.notions import LeastCore, SizeWeighted, log_binomial
+from databanzhaf.notions import LeastCore, SizeWeighted, Together, log_binomial
 from databanzhaf.protocols import FloatArray, Notion
 
 
@@ -29,7 +29,7 @@ class Exact:
     reads = (Exhaustive,)
 
     def gives(self, notion: Notion) -> bool:
-        return isinstance(notion, (SizeWeighted, LeastCore))
+        return isinstance(notion, (SizeWeighted, LeastCore, Together))
 
     def suits(self, notion: Notion, n_players: int, budget: int) -> int:
         few = n_players <= LIMIT and 2**n_players <= budget

@@ -11,7 +11,7 @@ from databanzhaf.errors import DesignMismatch
 from databanzhaf.estimate import Estimate
 from databanzhaf.estimators.moments import contribution_errors, player_means
 from databanzhaf.evaluations import Evaluations
-from databanzhaf.notions import SizeWeighted
+from databanzhaf.notions import SizeWeighted, Together
 from databanzhaf.protocols import FloatArray, IntArray, Notion
 
 
@@ -40,13 +40,14 @@ class Permutation:
     reads = (designs.Permutation,)
 
     def gives(self, notion: Notion) -> bool:
-        return isinstance(notion, SizeWeighted)
+        return isinstance(notion, (SizeWeighted, Together))
 
     def suits(self, notion: Notion, n_players: int, budget: int) -> int:
         return 1 if self.gives(notion) else 0
 
     def design(self, notion: Notion, n_players: int, seed: int) -> designs.Permutation:
-        _check(notion)
+        if not isinstance(notion, Together):
+            _check(notion)
         return designs.Permutation(n_players, seed, self.truncation)
 
     def __call__(self, evaluations: Evaluations, notion: Notion) -> Estimate:

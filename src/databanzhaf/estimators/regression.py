@@ -13,21 +13,14 @@ from databanzhaf.errors import DesignMismatch
 from databanzhaf.estimate import Estimate, Fit
 from databanzhaf.estimators.moments import two_part_errors
 from databanzhaf.estimators.reuse import Split, bias, check_coin
+from databanzhaf.estimators.ridge import SHARES, SMALL, fits_in_memory, inverse_of, noise_share
 from databanzhaf.evaluations import BLOCK_CELLS, Evaluations
 from databanzhaf.notions import Banzhaf, WeightedBanzhaf
 from databanzhaf.protocols import BoolArray, FloatArray, IntArray, Notion
 
 FEWEST = 4
-# The fit inverts a matrix of this many rows at most (3.2 GB; the matrix itself is kept too).
-LARGEST = 20_000
-# With fewer samples than players it keeps their coalitions: this many bytes at most.
-LARGEST_KEPT = 2 * 10**9
-# Up to here five parts of the samples choose each other's penalty, then two.
-SMALL = 4_000
 # With a biased coin "auto" takes it if each player is expected in, and out of, so many coalitions.
 FEWEST_OF_A_SIDE = 50
-# Shares of the variance that the penalty may take the fit to explain: they keep leverages below 1.
-SHARES = 0.001, 0.999
 
 
 @dataclass(frozen=True)
@@ -89,7 +82,7 @@ class Regression:
             return 0
         p = bias(notion, self.name)
         fewest = FEWEST if p == 0.5 else FEWEST_OF_A_SIDE / min(p, 1 - p)
-        usable = _fits_in_memory(n_players, budget or n_players)
+        usable = fits_in_memory(n_players, budget or n_players)
         return 12 if usable and (not budget or budget >= fewest) else 0
 
     def design(self, notion: Notion, n_players: int, seed: int) -> Coin | Complementary:
@@ -116,7 +109,7 @@ class Regression:
                 got=str(m),
                 remedy="Raise the budget.",
             )
-        if not _fits_in_memory(n, m):
+        if not fits_in_memory(n, m):
             raise DesignMismatch(
                 f"`{self.name}` needs too much memory for {n:,} players and {m:,} coalitions",
                 remedy='Use estimator="reuse".',
@@ -147,7 +140,7 @@ class Regression:
             evaluations.players,
             Fit(
                 fit.explained,
-                _noise(samples),
+                noise_share(samples),
                 "differences of complements" if paired else "utilities",
             ),
         )
@@ -249,7 +242,7 @@ class _Fit:
             s = self._standard(inside, everyone)
             gram += s.T @ s
         for fold, penalty in self._penalties(folds=5 if n <= SMALL else 2):
-            inverse = _inverse(gram, penalty)
+            inverse = inverse_of(gram, penalty)
             slopes = inverse @ self.moments
             for part, inside in self.samples.only(fold).blocks():
                 rows, s = np.flatnonzero(fold)[part], self._standard(inside, everyone)
@@ -269,7 +262,7 @@ class _Fit:
             s = self._standard(coalitions[:, players], players)
             gram += s @ s.T
         for fold, penalty in self._penalties(folds=5 if m <= SMALL else 2):
-            rows, inverse = np.flatnonzero(fold), _inverse(gram, penalty)
+            rows, inverse = np.flatnonzero(fold), inverse_of(gram, penalty)
             dual = inverse @ self.columns
             room = penalty * np.diagonal(inverse)[rows] - 1 / m
             residuals = penalty * dual[rows] / room[:, None]
@@ -322,41 +315,8 @@ class _Piece:
     residuals: FloatArray
 
 
-def _inverse(gram: FloatArray, penalty: float) -> FloatArray:
-    """Of a Gram matrix with a penalty on its diagonal."""
-    from scipy.linalg import lapack
-
-    matrix = gram.copy(order="F")
-    matrix[np.diag_indices_from(matrix)] += penalty
-    factor, failed = lapack.dpotrf(matrix, lower=True, overwrite_a=True)
-    inverse: FloatArray
-    inverse, _ = lapack.dpotri(factor, lower=True, overwrite_c=True)
-    if failed:  # a penalty of n / 1000 or more keeps it positive
-        raise ArithmeticError("the Gram matrix is not positive definite")
-    step = 512
-    for low in range(0, len(inverse), step):
-        rows = slice(low, low + step)
-        inverse[rows, low + step :] = inverse[low + step :, rows].T
-        corner = np.tril(inverse[rows, rows])
-        inverse[rows, rows] = corner + np.tril(corner, -1).T
-    return inverse
-
-
 def _add(into: FloatArray, players: slice, inside: BoolArray, values: FloatArray) -> None:
     """Add the values (rows, players) of coalitions with the player, and of those without."""
     with_player = np.einsum("ij,ij->j", values, inside)
     into[0, players] += with_player
     into[1, players] += values.sum(axis=0) - with_player
-
-
-def _noise(samples: Evaluations) -> float:
-    """Share of the variance of the averaged utilities that is training noise; NaN if unknown."""
-    total = float(samples.utility.var(ddof=1))
-    share = float(samples.noise_variance().mean()) / total if total > 0 else float("nan")
-    return 1.0 if share > 1 else share
-
-
-def _fits_in_memory(n_players: int, samples: int) -> bool:
-    return min(n_players, samples) <= LARGEST and (
-        samples >= n_players or samples * n_players <= LARGEST_KEPT
-    )

@@ -50,13 +50,14 @@ def value(
                 pieces.write(kept, reader, _settle(path, reader, now=hardware(setting)))
 
         with pieces.kept_meanwhile(keep) if piecewise else nullcontext():
-            return db.value(
+            found: db.Estimate = db.value(
                 game,
                 notion,
                 ledger=ledger,
                 progress=setting.progress,
                 **{"seed": setting.seed, **how},
             )
+            return found
 
 
 def evaluations(

@@ -212,16 +212,19 @@ def in_words(seconds: float) -> str:
 def _pilot(job: Job, budget: int) -> tuple[int, float, float, Estimate]:
     """Evaluations; seconds and bytes on disk for each; and what they say."""
     settings = job.settings
-    how = {
-        "estimator": settings.estimator,
-        "repeats": job.repeats,
-        "seed": settings.seed,
-        "evaluator": job.evaluator,
-    }
     with _on_disk(job, budget) as (path, written):
         start = time.perf_counter()
         with open_ledger(path, job) as ledger:
-            found = value(job.game, settings.notion, budget=budget, ledger=ledger, **how)  # type: ignore[arg-type]
+            found = value(
+                job.game,
+                settings.notion,
+                budget=budget,
+                ledger=ledger,
+                estimator=settings.estimator,
+                repeats=job.repeats,
+                seed=settings.seed,
+                evaluator=job.evaluator,
+            )
         seconds = time.perf_counter() - start
         return (
             found.n_evaluations,

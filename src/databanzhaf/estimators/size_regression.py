@@ -1,0 +1,442 @@
+"""Any semivalue, and several from one run, by coalitions of random sizes and a fit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from databanzhaf.blas import one_blas_thread
+from databanzhaf.designs import Sized
+from databanzhaf.errors import DesignMismatch
+from databanzhaf.estimate import Estimate, Fit
+from databanzhaf.estimators.ridge import SHARES, SMALL, fits_in_memory, inverse_of, noise_share
+from databanzhaf.estimators.size_laws import efficiency, shares
+from databanzhaf.evaluations import BLOCK_CELLS, Evaluations
+from databanzhaf.notions import (
+    Banzhaf,
+    LeaveOneOut,
+    SizeWeighted,
+    Together,
+    WeightedBanzhaf,
+    each_of,
+)
+from databanzhaf.protocols import BoolArray, FloatArray, IntArray, Notion
+
+FEWEST = 8
+# Coalitions drawn for the notion alone that a run must be worth, for errors to be known.
+FEWEST_KNOWN = 10.0
+# Sizes that leave a notion less than this share of the coalitions do not identify it.
+LEAST_EFFICIENT = 1e-3
+# A fit may weigh a coalition by so many times the mean: a larger weight would let one coalition
+# decide the fit, and its leave-one-out residual explode (a game of neighbours, 60 players, 1,200
+# coalitions: no limit 2.0, a limit of 10 0.4, of 3 0.3 in units of the values).
+HEAVIEST = 3.0
+# The fits that are tried: powers of the weights by which a coalition counts for the notion.
+POWERS = 1.0, 0.5, 0.0
+# A run of which a notion can use so large a share was drawn for it: all these fits are the same.
+OWN = 0.9
+# The curve over sizes has up to so many pieces with as many coalitions each, at least so many, and
+# further ones towards no player and towards all, each at least so many times the one before.
+MOST_PIECES, COALITIONS_PER_PIECE, GROWTH = 16, 20, 1.5
+# Its rises are shrunk as if so many coalitions had shown none: one where nothing was drawn is 0.
+PENALTY_OF_A_RISE = 0.01
+# A player's slope may follow the size by so many profiles; where they make the fit large, by as
+# many as give it this many unknowns.
+MOST_PROFILES, MOST_UNKNOWNS = 4, 2_000
+
+
+@dataclass(frozen=True)
+class SizeRegression:
+    r"""Semivalues by regression-adjusted sample reuse, from coalitions whose sizes follow a law.
+
+    With the notion's size law :math:`\pi`, sizes drawn by q and the factors
+
+    .. math:: z_{ti} = \begin{cases} \frac{n}{s} \frac{\pi_{s-1}}{q_s} & i \in S_t, \\
+        -\frac{n}{n - s} \frac{\pi_s}{q_s} & i \notin S_t, \end{cases} \qquad s = |S_t|,
+
+    a value is :math:`\phi_i = E[U z_i]`. As in `Regression`, a fit is taken out of U and its own
+    value put back:
+
+    .. math:: f(S) = g(s) + \sum_k h_k(s) \sum_i \beta_{ki} (1_{i \in S} - s / n),
+
+    with a curve g over the sizes that is linear between some of them, and up to four profiles
+    :math:`h_k`, polynomials of the share of coalitions that are smaller: a player may help small
+    coalitions more than large ones. The fit's own value is
+
+    .. math:: \phi_i(f) = \sum_s \pi_s (g(s + 1) - g(s)) + \sum_k \beta_{ki} \sum_s \pi_s
+        \frac{(n - 1 - s) h_k(s + 1) + s h_k(s)}{n - 1},
+
+    and
+
+    .. math:: \psi_{ti} = \phi_i(f^{(-t)}) + z_{ti} (U_t - f^{(-t)}(S_t))
+
+    is unbiased, since the fit :math:`f^{(-t)}` has not seen the coalition. The penalties of the
+    slopes come from other coalitions, too: a part of the variance for each profile, and none for a
+    profile that chance alone could explain.
+
+    What makes the sum of the variances small is a fit that weighs coalitions by
+    :math:`\sum_i z_{ti}^2`, but none by more than three times the mean; where the game is much the
+    same at all sizes, one that weighs all alike, since it learns from more of them. The estimate is
+    that of the least estimated variance of these two and one in between; choosing it adds a bias
+    of order 1/m.
+
+    `size_laws` says by which law sizes are drawn. The run of one notion is read by that of another
+    with a larger error; one whose sizes were hardly drawn is refused.
+    """
+
+    name = "regression:sizes"
+    reads = (Sized,)
+
+    def gives(self, notion: Notion) -> bool:
+        return isinstance(notion, (SizeWeighted, Together))
+
+    def suits(self, notion: Notion, n_players: int, budget: int) -> int:
+        own = isinstance(notion, (Banzhaf, WeightedBanzhaf, LeaveOneOut))
+        usable = fits_in_memory(n_players, budget or n_players)
+        enough = not budget or budget >= 2 * FEWEST_KNOWN
+        return 11 if self.gives(notion) and not own and usable and enough else 0
+
+    def design(self, notion: Notion, n_players: int, seed: int) -> Sized:
+        semivalues = [_semivalue(each) for each in each_of(notion)]
+        return Sized(n_players, seed, shares(semivalues, n_players))
+
+    def __call__(self, evaluations: Evaluations, notion: Notion) -> Estimate:
+        semivalue, design = _semivalue(notion), evaluations.design
+        if not isinstance(design, Sized):
+            raise DesignMismatch(
+                f"`{self.name}` needs coalitions whose sizes follow a law",
+                got=repr(design),
+                remedy=f'Run with estimator="{self.name}".',
+            )
+        m, n = len(evaluations), design.n_players
+        if m < FEWEST or not fits_in_memory(n, m):
+            few = m < FEWEST
+            raise DesignMismatch(
+                f"`{self.name}` needs at least {FEWEST} coalitions"
+                if few
+                else f"`{self.name}` needs too much memory for so many players",
+                got=f"{m:,}" if few else f"{n:,} players and {m:,} coalitions",
+                remedy="Raise the budget." if few else 'Use estimator="permutation".',
+            )
+        share = _identified(semivalue, design)
+        with one_blas_thread():
+            fits = [
+                _Fit(evaluations, _Plan.of(semivalue, design, m, share, power))
+                for power in (POWERS if share < OWN else POWERS[:1])
+            ]
+        fit = min(fits, key=lambda each: float((each.errors()[0] ** 2).sum()))
+        errors, freedom = fit.errors()
+        known = m * share >= FEWEST_KNOWN and evaluations.scale() > 0
+        return Estimate(
+            fit.values[0],
+            errors if known else np.full(n, np.inf),
+            freedom,
+            fit.values[1:],
+            evaluations.n_evaluations,
+            notion,
+            self,
+            evaluations.players,
+            Fit(fit.explained, noise_share(evaluations), "utilities"),
+        )
+
+
+def _semivalue(notion: Notion) -> SizeWeighted:
+    if not isinstance(notion, SizeWeighted):
+        raise DesignMismatch(
+            f"`{SizeRegression.name}` is for semivalues, and {notion.name} is not one",
+            remedy='Use estimator="auto".',
+        )
+    return notion
+
+
+def _identified(notion: SizeWeighted, design: Sized) -> float:
+    """The share of the coalitions that the notion can use."""
+    share = efficiency(notion, design.law)
+    if share < LEAST_EFFICIENT:
+        raise DesignMismatch(
+            f"the sizes of this run's coalitions must include those that {notion.name} values need",
+            got=f"{share:.2g} of the coalitions that a run of their own would have",
+            remedy="Make a new run for this notion, with a ledger of its own, or name it together "
+            "with the others.",
+        )
+    return share
+
+
+@dataclass(frozen=True, eq=False)
+class _Plan:
+    """What a fit makes of each size s = 0..n: the factors z of a player that is in and of one that
+    is not, the weight, the rises of the curve (n + 1, pieces) and the profiles (K, n + 1) of the
+    slopes; and the own value of each rise, and of each profile for a slope of 1.
+    """
+
+    inside: FloatArray
+    outside: FloatArray
+    weight: FloatArray
+    rises: FloatArray
+    profiles: FloatArray
+    worth: FloatArray
+    worth_of_slopes: FloatArray
+
+    @staticmethod
+    def of(notion: SizeWeighted, design: Sized, m: int, share: float, power: float) -> _Plan:
+        n, drawn, law = design.n_players, design.law, notion.weights(design.n_players)
+        size = np.arange(n + 1)
+        inside, outside = np.zeros((2, n + 1))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            inside[1:] = np.where(law > 0, law * n / (drawn[1:] * size[1:]), 0.0)
+            outside[:-1] = np.where(law > 0, law * n / (drawn[:-1] * (n - size[:-1])), 0.0)
+        weight = (size * inside**2 + (n - size) * outside**2) ** power
+        for most in (HEAVIEST, np.inf):
+            weight = np.minimum(weight / (drawn @ weight), most)
+        weight = np.maximum(weight, 1e-9)
+        rises = _rises(drawn * np.sqrt(weight), m * (share if power else 1.0), m)
+        count = MOST_PROFILES if m <= n else int(np.clip(MOST_UNKNOWNS // n, 1, MOST_PROFILES))
+        profiles = _profiles(drawn * weight, count)
+        others, k = size[:-1], max(n - 1, 1)
+        lifted = (profiles[:, 1:] * (n - 1 - others) + profiles[:, :-1] * others) @ law / k
+        return _Plan(inside, outside, weight, rises, profiles, law @ np.diff(rises, axis=0), lifted)
+
+
+def _rises(mass: FloatArray, of_the_notion: float, m: int) -> FloatArray:
+    """Pieces of a curve over the sizes: 0 before one of them, 1 after it, linear within."""
+    n = len(mass) - 1
+    count = int(np.clip(of_the_notion / COALITIONS_PER_PIECE, 1, MOST_PIECES))
+    alike = np.searchsorted(np.cumsum(mass) / mass.sum(), np.arange(1, count) / count)
+    steps = int(min(m / (2 * COALITIONS_PER_PIECE), np.log(max(n / 2, 1)) / np.log(GROWTH)))
+    first = np.round(np.geomspace(1, max(n / 2, 1), steps + 1)[:-1]).astype(np.int64)
+    ends = np.unique(np.concatenate([[0, n], alike, first, n - first]))
+    size = np.arange(n + 1)
+    pieces = [np.clip((size - a) / (b - a), 0.0, 1.0) for a, b in pairwise(ends)]
+    return np.stack(pieces, axis=1)
+
+
+def _profiles(law: FloatArray, most: int) -> FloatArray:
+    """Polynomials of the share of the law below a size, (K, n + 1): the columns of n slopes,
+    1 where a player is in less the share of players that are, have a variance of n in all by each,
+    and none in common.
+    """
+    n = len(law) - 1
+    size, law = np.arange(n + 1), law / law.sum()
+    below = np.cumsum(law) - law / 2
+    length = law * size * (n - size)
+    profiles: list[FloatArray] = []
+    for degree in range(min(most, max(n - 1, 1))):
+        profile: FloatArray = below**degree
+        for _ in range(2):  # twice, against rounding
+            for each in profiles:
+                profile = profile - (length @ (profile * each)) / n**2 * each
+        norm = np.sqrt(length @ profile**2) / n
+        if degree and norm < 1e-6:
+            break  # hardly more than so many sizes are drawn
+        profiles.append(profile / norm if norm > 0 else profile)
+    return np.stack(profiles)
+
+
+class _Fit:
+    """The ridge fit without each coalition in turn, and what the adjusted samples add up to."""
+
+    def __init__(self, samples: Evaluations, plan: _Plan) -> None:
+        self.samples, self.plan, self.m = samples, plan, len(samples)
+        n, m = samples.n_players, self.m
+        self.sizes = np.concatenate([inside.sum(axis=1) for _, inside in samples.blocks()])
+        self.weights = plan.weight[self.sizes]
+        self.profiles = plan.profiles[:, self.sizes]
+        self.rises = self._centred(plan.rises[self.sizes])
+        self.columns = self._centred(np.column_stack([samples.utility, samples.utilities]))
+
+        total = np.zeros((self.columns.shape[1], n))
+        sums, squares, fourth, farthest = np.zeros((4, n))
+        about, residual = np.full(n, np.nan), np.zeros(m)
+        unknowns = self.rises.shape[1] + n * len(plan.profiles)
+        for piece in self._by_players() if m >= unknowns else self._by_samples():
+            rows, players = piece.rows, piece.players
+            if np.isnan(about[players]).any():  # adjusted samples lie about the fit's own values
+                about[players] = piece.own[0]
+            shift = piece.own - about[players]
+            total[:, players] += piece.residuals.T @ piece.factor + len(rows) * shift
+            adjusted = piece.residuals[:, :1] * piece.factor + shift[0]
+            sums[players] += adjusted.sum(axis=0)
+            adjusted **= 2
+            squares[players] += adjusted.sum(axis=0)
+            farthest[players] = np.maximum(farthest[players], adjusted.max(axis=0))
+            fourth[players] += np.einsum("ij,ij->j", adjusted, adjusted)
+            residual[rows] = piece.residuals[:, 0]
+        self.values: FloatArray = about + total / m
+        self._moments = sums, squares, fourth, farthest
+        left = float(self.weights @ residual**2)
+        alone = self.columns[:, 0] / (1 - self.weights / self.weights.sum())
+        whole = float(self.weights @ alone**2)
+        self.explained = 1 - left / whole if whole > 0 else float("nan")
+
+    def _centred(self, columns: FloatArray) -> FloatArray:
+        """Less their weighted means."""
+        return np.asarray(columns - self.weights @ columns / self.weights.sum())
+
+    def errors(self) -> tuple[FloatArray, FloatArray]:
+        r"""Standard errors and degrees of freedom, (n,).
+
+        As in `moments.two_part_errors`, an event that m samples miss with even odds counts, as far
+        off as the farthest sample. A variance that rests on a few heavy samples is itself
+        uncertain: with kurtosis :math:`\kappa` it has :math:`2 m / (\kappa - 1)` degrees of
+        freedom.
+        """
+        (sums, squares, fourth, farthest), m = self._moments, self.m
+        spread = np.maximum(squares - sums**2 / m, 0.0)
+        variance = spread / (m * (m - 1)) + np.log(2) * farthest / m**2
+        with np.errstate(divide="ignore", invalid="ignore"):
+            freedom = 2 * m / (m * fourth / squares**2 - 1)
+        known = np.isfinite(freedom) & (freedom > 0)
+        return np.sqrt(variance), np.clip(np.where(known, freedom, m - 1.0), 1.0, m - 1.0)
+
+    def _by_players(self) -> Iterator[_Piece]:
+        """With at least as many samples as unknowns: by the inverse of G."""
+        plan, n, k = self.plan, self.samples.n_players, self.rises.shape[1]
+        middle = np.zeros(n * len(plan.profiles))
+        for block, inside in self.samples.blocks():
+            middle += self.weights[block] @ self._slopes(block, inside)
+        middle /= self.weights.sum()
+        gram = np.zeros((k + len(middle), k + len(middle)))
+        moments = np.zeros((len(gram), self.columns.shape[1]))
+        for block, inside in self.samples.blocks():
+            z = np.hstack([self.rises[block], self._slopes(block, inside) - middle])
+            weighted = z * self.weights[block, None]
+            gram += weighted.T @ z
+            moments += weighted.T @ self.columns[block]
+        for fold, penalties in self._penalties(folds=5 if n <= SMALL else 2):
+            used = np.flatnonzero(np.isfinite(penalties))
+            unknown = np.concatenate([np.arange(k), *(k + n * j + np.arange(n) for j in used)])
+            inverse = inverse_of(
+                gram[np.ix_(unknown, unknown)],
+                np.concatenate([np.full(k, PENALTY_OF_A_RISE), np.repeat(penalties[used], n)]),
+            )
+            slopes = inverse @ moments[unknown]
+            own = self._own(slopes.T, used)
+            for part, inside in self.samples.only(fold).blocks():
+                rows: IntArray = np.flatnonzero(fold)[part]
+                weight = self.weights[rows]
+                z = np.hstack([self.rises[rows], self._slopes(rows, inside) - middle])[:, unknown]
+                v = z @ inverse
+                room = 1 - weight / self.weights.sum() - weight * np.einsum("ij,ij->i", z, v)
+                residuals = (self.columns[rows] - z @ slopes) / room[:, None]
+                factor = self._factors(rows, inside) - weight[:, None] * self._own(v, used)
+                yield _Piece(rows, slice(0, n), factor, own, residuals)
+
+    def _own(self, unknowns: FloatArray, used: IntArray) -> FloatArray:
+        """The values of fits with these unknowns: rises, and the slopes of the profiles used."""
+        k, n = self.rises.shape[1], self.samples.n_players
+        slopes = unknowns[:, k:].reshape(len(unknowns), len(used), n)
+        level = unknowns[:, :k] @ self.plan.worth
+        own: FloatArray = level[:, None] + np.einsum(
+            "ijk,j->ik", slopes, self.plan.worth_of_slopes[used]
+        )
+        return own
+
+    def _by_samples(self) -> Iterator[_Piece]:
+        """With fewer samples than unknowns: the same numbers by an inverse of shape (m, m)."""
+        plan, n, m = self.plan, self.samples.n_players, self.m
+        coalitions = np.concatenate([inside for _, inside in self.samples.blocks()])
+        everyone, root, total = slice(0, m), np.sqrt(self.weights), self.weights.sum()
+        step = max(1, BLOCK_CELLS // m)
+        parts = [slice(low, min(low + step, n)) for low in range(0, n, step)]
+        products = np.zeros((m, m))
+        for players in parts:
+            x = self._joined(everyone, coalitions[:, players])
+            products += x @ x.T
+        rises = self.rises * root[:, None]
+        of_rises = rises @ rises.T / PENALTY_OF_A_RISE
+        for fold, penalties in self._penalties(folds=5 if m <= SMALL else 2):
+            gram = products * ((self.profiles.T / penalties) @ self.profiles)
+            gram = self._centred(self._centred(gram).T) * np.outer(root, root)
+            rows, inverse = np.flatnonzero(fold), inverse_of(of_rises + gram, 1.0)
+            dual = inverse @ (self.columns * root[:, None])
+            room = np.diagonal(inverse)[rows] - self.weights[rows] / total
+            residuals = dual[rows] / (root[rows] * room)[:, None]
+            moved = root[rows, None] * inverse[rows]
+            level = moved @ (rises @ plan.worth) / PENALTY_OF_A_RISE
+            own = dual.T @ (rises @ plan.worth) / PENALTY_OF_A_RISE
+            lifted = (plan.worth_of_slopes / penalties) @ self.profiles
+            for players in parts:
+                x = self._joined(everyone, coalitions[:, players]) * lifted[:, None]
+                x = self._centred(x) * root[:, None]
+                factor = self._factors(rows, coalitions[rows, players])
+                factor -= moved @ x + level[:, None]
+                yield _Piece(rows, players, factor, own[:, None] + dual.T @ x, residuals)
+
+    def _joined(self, rows: slice | IntArray, inside: BoolArray) -> FloatArray:
+        """1 where a player is in, less the share of the players that are."""
+        share = self.sizes[rows] / self.samples.n_players
+        return np.asarray(inside - share[:, None])
+
+    def _slopes(self, rows: slice | IntArray, inside: BoolArray) -> FloatArray:
+        """The columns of the slopes, (rows, K n)."""
+        joined = self._joined(rows, inside)
+        return np.hstack([joined * profile[rows, None] for profile in self.profiles])
+
+    def _factors(self, rows: IntArray, inside: BoolArray) -> FloatArray:
+        """z of each sample and player."""
+        size = self.sizes[rows]
+        plan = self.plan
+        factors: FloatArray = np.where(
+            inside, plan.inside[size][:, None], -plan.outside[size][:, None]
+        )
+        return factors
+
+    def _penalties(self, folds: int) -> Iterator[tuple[BoolArray, FloatArray]]:
+        """Parts of the samples, bool (m,), each with the penalties (K,) that the others have
+        chosen, as in `Regression`: by the share of the variance about the curve that is linear in
+        the players by each profile. Infinite for a further profile whose share is within one
+        standard deviation of what chance makes.
+        """
+        n, m, utility = self.samples.n_players, self.m, self.columns[:, 0]
+        fold = self.samples.indices % folds
+        left = np.zeros((m, folds))
+        curve = np.column_stack([np.ones(m), self.rises])
+        shrink = np.diag([1e-6] + [PENALTY_OF_A_RISE] * self.rises.shape[1])
+        for number in range(folds):
+            others = (fold != number) if (fold != number).sum() > 1 else fold == number
+            weighted = curve[others] * self.weights[others, None]
+            slopes = np.linalg.solve(
+                weighted.T @ curve[others] + shrink, weighted.T @ utility[others]
+            )
+            left[others, number] = utility[others] - curve[others] @ slopes
+        weighted = left * self.weights[:, None]
+        count = len(self.profiles)
+        moments = np.zeros((count, folds, n))
+        for rows, inside in self.samples.blocks():
+            joined = self._joined(rows, inside)
+            for number, profile in enumerate(self.profiles):
+                moments[number] += (weighted[rows] * profile[rows, None]).T @ joined
+        lengths = self.sizes * (n - self.sizes) / n * self.profiles**2
+        for number in range(folds):
+            own_fold, used = fold == number, left[:, number] != 0
+            if not own_fold.any():
+                continue
+            own = lengths @ weighted[:, number] ** 2
+            pairs = max(2, int(used.sum())) - 1
+            spread = pairs * float(self.weights @ left[:, number] ** 2)
+            shares = (moments[:, number] ** 2).sum(axis=1) - own
+            shares = shares / spread if spread > 0 else np.zeros(count)
+            weight = self.weights[used]
+            chance = np.sqrt(2 * n) * float((weight**2).sum()) / max(float(weight.sum()), 1.0) ** 2
+            shares[0] = max(shares[0], SHARES[0])
+            shares[1:] -= chance
+            shares[shares < SHARES[0] / 10] = 0.0
+            linear = min(float(shares.sum()), SHARES[1])
+            with np.errstate(divide="ignore"):
+                yield own_fold, n * (1 - linear) / (shares * (linear / shares.sum()))
+
+
+@dataclass(frozen=True, eq=False)
+class _Piece:
+    """Some samples and some players: what a residual adds to each value, the fit's own values, and
+    the residual of each sample by the fit without it.
+    """
+
+    rows: IntArray
+    players: slice
+    factor: FloatArray
+    own: FloatArray
+    residuals: FloatArray

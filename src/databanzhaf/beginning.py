@@ -85,7 +85,7 @@ def begun(
         players=game.players,
         keep=_keep(game, store),
     )
-    return Run(game, design, store, repeats, seed, total, chosen, notion)
+    return Run(game, design, store, repeats, seed, total, chosen, each_of(notion))
 
 
 def check_shard(shard: object) -> tuple[int, int]:
@@ -160,7 +160,8 @@ def check_notion(notion: Notion | Sequence[Notion] | None) -> Notion:
     if notion is None:
         return Banzhaf()
     if isinstance(notion, (list, tuple)):
-        return Together(tuple(check_notion(each) for each in notion))
+        each = tuple(check_notion(one) for one in notion)
+        return each[0] if len(each) == 1 else Together(each)
     if isinstance(notion, type):
         raise InvalidInput(
             "`notion` must be an instance",

@@ -16,7 +16,6 @@ from databanzhaf.errors import InvalidInput
 from databanzhaf.evaluations import Batch, Evaluations, Piece, checkpoint_marks, complete_rows
 from databanzhaf.evaluators import Drawn
 from databanzhaf.ledger import Ledger, seated
-from databanzhaf.notions import each_of
 from databanzhaf.progress import Bar, Watcher
 from databanzhaf.protocols import (
     BoolArray,
@@ -53,11 +52,11 @@ class Run:
         seed: int,
         total: int,
         estimator: Estimator,
-        notion: Notion,
+        notions: tuple[Notion, ...],
     ) -> None:
         self.game, self.design, self.ledger = game, design, ledger
         self.repeats, self.seed, self.total = repeats, seed, total
-        self.estimator, self.notions = estimator, each_of(notion)
+        self.estimator, self.notions = estimator, notions
         self._size = 1
         self._drawn = Drawn(design, seed)
         known = ledger.utilities()[:total, :repeats]

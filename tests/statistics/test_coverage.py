@@ -18,17 +18,19 @@ CASES = [
     ("permutation", db.Beta(4, 1), 420),
     ("permutation", db.Banzhaf(), 420),
     ("group_testing", db.Shapley(), 400),
+    ("regression:sizes", db.Shapley(), 300),
+    ("regression:sizes", db.Beta(16, 1), 300),
 ]
 each_case = pytest.mark.parametrize(
     ("estimator", "notion", "budget"), CASES, ids=lambda x: getattr(x, "name", str(x))
 )
 
 
-def smooth_game():
+def smooth_game(n=6):
     """Diminishing returns with unequal players: no symmetry or zero to hide behind."""
-    weights = np.linspace(0.2, 2.0, 6)
+    weights = np.linspace(0.2, 2.0, n)
     return db.games.Function(
-        6, lambda coalitions: 1 - np.exp(-(coalitions @ weights) / 3), name="smooth"
+        n, lambda coalitions: 1 - np.exp(-(coalitions @ weights) / 3), name=f"smooth {n}"
     )
 
 
@@ -60,6 +62,34 @@ def test_with_training_noise(estimator, notion, budget):
     game, truth = closed_forms.noisy_additive(n=6, noise=0.5)
     hits = coverage(game, truth, estimator, notion, budget)
     assert 0.92 <= hits.mean() <= 0.98
+
+
+TOGETHER = [db.Banzhaf(), db.Shapley(), db.Beta(4, 1), db.Beta(16, 1), db.WeightedBanzhaf(0.3)]
+SIX = [
+    closed_forms.unanimity(14, 4).game(),
+    closed_forms.glove(5, 9).game(),
+    closed_forms.airport(np.linspace(1, 9, 14) ** 2).game(),
+    closed_forms.additive(14).game(),
+    closed_forms.voting(np.arange(1, 15), 60).game(),
+    smooth_game(14),
+]
+
+
+@pytest.mark.parametrize("game", SIX, ids=lambda game: game.name)
+def test_all_notions_of_one_run_are_unbiased_and_covered(game):
+    runs = [db.value(game, TOGETHER, budget=1000, seed=seed) for seed in range(40)]
+    for number, notion in enumerate(TOGETHER):
+        truth = db.value(game, notion, estimator="exact", budget=2**14).values
+        estimates = [run[number] for run in runs]
+        values = np.stack([each.values for each in estimates])
+        apart = np.abs(values.mean(axis=0) - truth)
+        assert (apart <= 4 * values.std(axis=0, ddof=1) / np.sqrt(len(runs))).all()
+        slack = 1e-9 * np.abs(truth).max()
+        held = [
+            (low - slack <= truth) & (truth <= high + slack)
+            for low, high in (each.interval(0.95) for each in estimates)
+        ]
+        assert 0.92 <= np.mean(held) <= 0.98
 
 
 @pytest.mark.parametrize(("n", "permutations"), [(50, 5), (50, 20), (200, 9)])

@@ -30,6 +30,9 @@ from databanzhaf.protocols import FloatArray
 # Every size has at least this share of what the Shapley value's own law gives it, so that every
 # semivalue can be read; it costs the others 2.5% of precision at most.
 FLOOR = 0.05
+# No player and all of them are one coalition each, which a value is compared with as a whole: drawn
+# too rarely, the curve of a fit does not know them. Each has up to this share.
+ENDS = 0.01
 # A law is stored as whole numbers with about this sum.
 UNITS = 2**30
 _STEPS = 500
@@ -68,6 +71,9 @@ def shares(notions: Sequence[SizeWeighted], n: int) -> tuple[int, ...]:
         importance *= np.sqrt(cost)
         importance /= importance.sum()
     law = np.maximum(law, FLOOR * np.sqrt(burden(Shapley(), n)))
+    for end, own in ((0, 0), (n, n - 1)):
+        most = max(float(notion.weights(n)[own]) for notion in ordered)
+        law[end] = max(law[end], min(2 * most, ENDS))
     # Rounded to a grid much coarser than the error of logarithms, which may differ by platform.
     whole = np.maximum(np.round(law / law.sum() * UNITS), 1)
     return tuple(whole.astype(np.int64).tolist())

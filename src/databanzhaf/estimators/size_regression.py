@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 
@@ -14,6 +13,7 @@ from databanzhaf.errors import DesignMismatch
 from databanzhaf.estimate import Estimate, Fit
 from databanzhaf.estimators.ridge import SHARES, SMALL, fits_in_memory, inverse_of, noise_share
 from databanzhaf.estimators.size_laws import efficiency, shares
+from databanzhaf.estimators.size_plan import SizePlan
 from databanzhaf.evaluations import BLOCK_CELLS, Evaluations
 from databanzhaf.notions import (
     Banzhaf,
@@ -30,22 +30,10 @@ FEWEST = 8
 FEWEST_KNOWN = 10.0
 # Sizes that leave a notion less than this share of the coalitions do not identify it.
 LEAST_EFFICIENT = 1e-3
-# A fit may weigh a coalition by so many times the mean: a larger weight would let one coalition
-# decide the fit, and its leave-one-out residual explode (a game of neighbours, 60 players, 1,200
-# coalitions: no limit 2.0, a limit of 10 0.4, of 3 0.3 in units of the values).
-HEAVIEST = 3.0
 # The fits that are tried: powers of the weights by which a coalition counts for the notion.
 POWERS = 1.0, 0.5, 0.0
 # A run of which a notion can use so large a share was drawn for it: all these fits are the same.
 OWN = 0.9
-# The curve over sizes has up to so many pieces with as many coalitions each, at least so many, and
-# further ones towards no player and towards all, each at least so many times the one before.
-MOST_PIECES, COALITIONS_PER_PIECE, GROWTH = 16, 20, 1.5
-# Its rises are shrunk as if so many coalitions had shown none: one where nothing was drawn is 0.
-PENALTY_OF_A_RISE = 0.01
-# A player's slope may follow the size by so many profiles; where they make the fit large, by as
-# many as give it this many unknowns.
-MOST_PROFILES, MOST_UNKNOWNS = 4, 2_000
 
 
 @dataclass(frozen=True)
@@ -124,7 +112,7 @@ class SizeRegression:
         share = _identified(semivalue, design)
         with one_blas_thread():
             fits = [
-                _Fit(evaluations, _Plan.of(semivalue, design, m, share, power))
+                _Fit(evaluations, SizePlan.of(semivalue, design, m, share, power))
                 for power in (POWERS if share < OWN else POWERS[:1])
             ]
         fit = min(fits, key=lambda each: float((each.errors()[0] ** 2).sum()))
@@ -147,7 +135,7 @@ def _semivalue(notion: Notion) -> SizeWeighted:
     if not isinstance(notion, SizeWeighted):
         raise DesignMismatch(
             f"`{SizeRegression.name}` is for semivalues, and {notion.name} is not one",
-            remedy='Use estimator="auto".',
+            remedy="Make a run of its own for it.",
         )
     return notion
 
@@ -165,80 +153,10 @@ def _identified(notion: SizeWeighted, design: Sized) -> float:
     return share
 
 
-@dataclass(frozen=True, eq=False)
-class _Plan:
-    """What a fit makes of each size s = 0..n: the factors z of a player that is in and of one that
-    is not, the weight, the rises of the curve (n + 1, pieces) and the profiles (K, n + 1) of the
-    slopes; and the own value of each rise, and of each profile for a slope of 1.
-    """
-
-    inside: FloatArray
-    outside: FloatArray
-    weight: FloatArray
-    rises: FloatArray
-    profiles: FloatArray
-    worth: FloatArray
-    worth_of_slopes: FloatArray
-
-    @staticmethod
-    def of(notion: SizeWeighted, design: Sized, m: int, share: float, power: float) -> _Plan:
-        n, drawn, law = design.n_players, design.law, notion.weights(design.n_players)
-        size = np.arange(n + 1)
-        inside, outside = np.zeros((2, n + 1))
-        with np.errstate(divide="ignore", invalid="ignore"):
-            inside[1:] = np.where(law > 0, law * n / (drawn[1:] * size[1:]), 0.0)
-            outside[:-1] = np.where(law > 0, law * n / (drawn[:-1] * (n - size[:-1])), 0.0)
-        weight = (size * inside**2 + (n - size) * outside**2) ** power
-        for most in (HEAVIEST, np.inf):
-            weight = np.minimum(weight / (drawn @ weight), most)
-        weight = np.maximum(weight, 1e-9)
-        rises = _rises(drawn * np.sqrt(weight), m * (share if power else 1.0), m)
-        count = MOST_PROFILES if m <= n else int(np.clip(MOST_UNKNOWNS // n, 1, MOST_PROFILES))
-        profiles = _profiles(drawn * weight, count)
-        others, k = size[:-1], max(n - 1, 1)
-        lifted = (profiles[:, 1:] * (n - 1 - others) + profiles[:, :-1] * others) @ law / k
-        return _Plan(inside, outside, weight, rises, profiles, law @ np.diff(rises, axis=0), lifted)
-
-
-def _rises(mass: FloatArray, of_the_notion: float, m: int) -> FloatArray:
-    """Pieces of a curve over the sizes: 0 before one of them, 1 after it, linear within."""
-    n = len(mass) - 1
-    count = int(np.clip(of_the_notion / COALITIONS_PER_PIECE, 1, MOST_PIECES))
-    alike = np.searchsorted(np.cumsum(mass) / mass.sum(), np.arange(1, count) / count)
-    steps = int(min(m / (2 * COALITIONS_PER_PIECE), np.log(max(n / 2, 1)) / np.log(GROWTH)))
-    first = np.round(np.geomspace(1, max(n / 2, 1), steps + 1)[:-1]).astype(np.int64)
-    ends = np.unique(np.concatenate([[0, n], alike, first, n - first]))
-    size = np.arange(n + 1)
-    pieces = [np.clip((size - a) / (b - a), 0.0, 1.0) for a, b in pairwise(ends)]
-    return np.stack(pieces, axis=1)
-
-
-def _profiles(law: FloatArray, most: int) -> FloatArray:
-    """Polynomials of the share of the law below a size, (K, n + 1): the columns of n slopes,
-    1 where a player is in less the share of players that are, have a variance of n in all by each,
-    and none in common.
-    """
-    n = len(law) - 1
-    size, law = np.arange(n + 1), law / law.sum()
-    below = np.cumsum(law) - law / 2
-    length = law * size * (n - size)
-    profiles: list[FloatArray] = []
-    for degree in range(min(most, max(n - 1, 1))):
-        profile: FloatArray = below**degree
-        for _ in range(2):  # twice, against rounding
-            for each in profiles:
-                profile = profile - (length @ (profile * each)) / n**2 * each
-        norm = np.sqrt(length @ profile**2) / n
-        if degree and norm < 1e-6:
-            break  # hardly more than so many sizes are drawn
-        profiles.append(profile / norm if norm > 0 else profile)
-    return np.stack(profiles)
-
-
 class _Fit:
     """The ridge fit without each coalition in turn, and what the adjusted samples add up to."""
 
-    def __init__(self, samples: Evaluations, plan: _Plan) -> None:
+    def __init__(self, samples: Evaluations, plan: SizePlan) -> None:
         self.samples, self.plan, self.m = samples, plan, len(samples)
         n, m = samples.n_players, self.m
         self.sizes = np.concatenate([inside.sum(axis=1) for _, inside in samples.blocks()])
@@ -310,7 +228,7 @@ class _Fit:
             unknown = np.concatenate([np.arange(k), *(k + n * j + np.arange(n) for j in used)])
             inverse = inverse_of(
                 gram[np.ix_(unknown, unknown)],
-                np.concatenate([np.full(k, PENALTY_OF_A_RISE), np.repeat(penalties[used], n)]),
+                np.concatenate([plan.shrinkage, np.repeat(penalties[used], n)]),
             )
             slopes = inverse @ moments[unknown]
             own = self._own(slopes.T, used)
@@ -346,7 +264,7 @@ class _Fit:
             x = self._joined(everyone, coalitions[:, players])
             products += x @ x.T
         rises = self.rises * root[:, None]
-        of_rises = rises @ rises.T / PENALTY_OF_A_RISE
+        of_rises = (rises / plan.shrinkage) @ rises.T
         for fold, penalties in self._penalties(folds=5 if m <= SMALL else 2):
             gram = products * ((self.profiles.T / penalties) @ self.profiles)
             gram = self._centred(self._centred(gram).T) * np.outer(root, root)
@@ -355,8 +273,8 @@ class _Fit:
             room = np.diagonal(inverse)[rows] - self.weights[rows] / total
             residuals = dual[rows] / (root[rows] * room)[:, None]
             moved = root[rows, None] * inverse[rows]
-            level = moved @ (rises @ plan.worth) / PENALTY_OF_A_RISE
-            own = dual.T @ (rises @ plan.worth) / PENALTY_OF_A_RISE
+            of_curve = rises @ (plan.worth / plan.shrinkage)
+            level, own = moved @ of_curve, dual.T @ of_curve
             lifted = (plan.worth_of_slopes / penalties) @ self.profiles
             for players in parts:
                 x = self._joined(everyone, coalitions[:, players]) * lifted[:, None]
@@ -394,7 +312,7 @@ class _Fit:
         fold = self.samples.indices % folds
         left = np.zeros((m, folds))
         curve = np.column_stack([np.ones(m), self.rises])
-        shrink = np.diag([1e-6] + [PENALTY_OF_A_RISE] * self.rises.shape[1])
+        shrink = np.diag([1e-6, *self.plan.shrinkage])
         for number in range(folds):
             others = (fold != number) if (fold != number).sum() > 1 else fold == number
             weighted = curve[others] * self.weights[others, None]

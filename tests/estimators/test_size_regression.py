@@ -1,0 +1,209 @@
+"""Semivalues from coalitions of random sizes: the fit against refitting, the laws against their
+formula, and several notions from one run.
+"""
+
+import numpy as np
+import pytest
+
+import databanzhaf as db
+from databanzhaf import designs, estimators, evaluators, until
+from databanzhaf.estimators import size_laws, size_regression
+from databanzhaf.estimators.size_plan import SizePlan
+from databanzhaf.evaluations import Evaluations
+from tests.closed_forms import noisy_additive
+
+NOTIONS = [db.Banzhaf(), db.Shapley(), db.Beta(4, 1), db.Beta(16, 1), db.WeightedBanzhaf(0.3)]
+each_notion = pytest.mark.parametrize("notion", NOTIONS, ids=lambda notion: notion.name)
+
+
+def concave(n=6):
+    weights = np.linspace(0.2, 2.0, n)
+    return db.games.Function(n, lambda c: 1 - np.exp(-(c @ weights) / n), name=f"concave {n}")
+
+
+def sampled(game, notions, m, seed=0):
+    design = designs.Sized(game.n_players, seed, size_laws.shares(notions, game.n_players))
+    index = np.arange(m)
+    keys = db.chance.keys(seed, db.chance.TRAINING, index)
+    utilities = np.asarray(game.utility(design.coalitions(index), keys), dtype=np.float64)
+    return Evaluations(design, index, utilities.reshape(m, -1))
+
+
+def planned(evaluations, notion, share=0.4, power=1.0):
+    return SizePlan.of(notion, evaluations.design, len(evaluations), share, power)
+
+
+def refitted(evaluations, notion, plan):
+    """The plain twin: a weighted ridge fit without each coalition, whose own values are those of
+    the game that it is.
+    """
+    n, m = evaluations.n_players, len(evaluations)
+    every = (np.arange(2**n)[:, None] >> np.arange(n) & 1).astype(bool)
+    inside = np.concatenate([block for _, block in evaluations.blocks()])
+
+    def columns(coalitions):
+        size = coalitions.sum(axis=1)
+        joined = coalitions - (size / n)[:, None]
+        slopes = [joined * profile[size, None] for profile in plan.profiles]
+        return np.hstack([np.ones((len(size), 1)), plan.rises[size], *slopes])
+
+    x, everything, weight = columns(inside), columns(every), plan.weight[inside.sum(axis=1)]
+    found = []
+    for fold, penalties in size_regression._Fit(evaluations, plan)._penalties(5):
+        shrink = np.concatenate([[0.0], plan.shrinkage, np.repeat(penalties, n)])
+        used = np.isfinite(shrink)
+        for t in np.flatnonzero(fold):
+            others = np.arange(m) != t
+            a = x[others][:, used] * weight[others, None]
+            gram = a.T @ x[others][:, used] + np.diag(shrink[used])
+            fit = np.linalg.solve(gram, a.T @ evaluations.utility[others])
+            own = db.value(db.games.Table(everything[:, used] @ fit), notion, estimator="exact")
+            size = inside[t].sum()
+            z = np.where(inside[t], plan.inside[size], -plan.outside[size])
+            found.append(own.values + z * (evaluations.utility[t] - x[t, used] @ fit))
+    return np.mean(found, axis=0)
+
+
+@each_notion
+@pytest.mark.parametrize("power", [1.0, 0.0])
+@pytest.mark.parametrize("m", [25, 90])
+def test_the_values_are_those_of_refitting_without_each_coalition(notion, power, m):
+    evaluations = sampled(concave(9), NOTIONS, m)
+    plan = planned(evaluations, notion, power=power)
+    fit = size_regression._Fit(evaluations, plan)
+    np.testing.assert_allclose(fit.values[0], refitted(evaluations, notion, plan), atol=1e-8)
+
+
+def test_the_inverse_by_samples_gives_the_same_numbers(monkeypatch):
+    evaluations = sampled(concave(20), NOTIONS, 400)
+    plan = planned(evaluations, db.Beta(4, 1))
+    assert len(plan.profiles) == 4
+    by_players = size_regression._Fit(evaluations, plan)
+    monkeypatch.setattr(size_regression._Fit, "_by_players", size_regression._Fit._by_samples)
+    by_samples = size_regression._Fit(evaluations, plan)
+    np.testing.assert_allclose(by_samples.values, by_players.values, atol=1e-9)
+    np.testing.assert_allclose(by_samples.errors(), by_players.errors(), rtol=1e-5)
+
+
+@each_notion
+@pytest.mark.parametrize("n", [1, 2, 30, 500])
+def test_the_law_of_one_notion_is_the_root_of_its_burden(notion, n):
+    law = designs.Sized(n, 0, size_laws.shares([notion], n)).law
+    weights = np.concatenate([[0.0], notion.weights(n), [0.0]])
+    size = np.arange(n + 1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        joins = np.where(size > 0, weights[:-1] ** 2 / size, 0.0)
+        leaves = np.where(size < n, weights[1:] ** 2 / (n - size), 0.0)
+    root = np.sqrt(joins + leaves)
+    inner = (root / root.sum() > 0.01) & (size > 0) & (size < n)
+    np.testing.assert_allclose(law[inner] / law[inner].sum(), root[inner] / root[inner].sum())
+    assert size_laws.efficiency(notion, root / root.sum()) == pytest.approx(1)
+    assert size_laws.efficiency(notion, law) > 0.93
+
+
+@pytest.mark.parametrize("n", [20, 200, 2000])
+def test_notions_share_a_run_at_less_than_its_division(n):
+    law = designs.Sized(n, 0, size_laws.shares(NOTIONS, n)).law
+    shares = [size_laws.efficiency(notion, law) for notion in NOTIONS]
+    assert min(shares) > 1 / len(NOTIONS)
+    assert max(shares) < 0.75
+    assert size_laws.shares(NOTIONS[::-1], n) == size_laws.shares(NOTIONS, n)
+    assert size_laws.shares(NOTIONS * 2, n) == pytest.approx(size_laws.shares(NOTIONS, n), rel=1e-3)
+
+
+def test_sizes_follow_the_law():
+    design = designs.Sized(12, 3, size_laws.shares(NOTIONS, 12))
+    coalitions = design.coalitions(np.arange(20_000))
+    seen = np.bincount(coalitions.sum(axis=1), minlength=13) / 20_000
+    np.testing.assert_allclose(seen, design.law, atol=4 * np.sqrt(0.25 / 20_000))
+    np.testing.assert_allclose(coalitions.mean(axis=0), coalitions.mean(), atol=0.015)
+
+
+def test_one_run_gives_each_notion_its_estimate(tmp_path):
+    game, path = concave(8), tmp_path / "run.db"
+    estimates = db.value(game, NOTIONS, budget=200, seed=1, ledger=path)
+    assert [each.notion for each in estimates] == NOTIONS
+    assert {each.n_evaluations for each in estimates} == {200}
+    for estimate in estimates:
+        again = db.estimate(path, estimate.notion)
+        assert np.array_equal(again.values, estimate.values)
+        assert np.array_equal(again.std_errors, estimate.std_errors)
+    # in another order it is the same run, and more of it continues it
+    more = db.value(game, NOTIONS[::-1], budget=250, seed=1, ledger=path)
+    assert [each.notion for each in more] == NOTIONS[::-1]
+    fresh = db.value(
+        game, NOTIONS[::-1], budget=250, seed=1, evaluator=evaluators.Processes(n_jobs=2)
+    )
+    for one, other in zip(more, fresh, strict=True):
+        assert np.array_equal(one.values, other.values)
+    assert len(db.value(game, [db.Shapley()], budget=250)) == 1
+
+
+def test_a_small_game_is_listed_for_all_notions():
+    estimates = db.value(concave(6), NOTIONS, budget=64)
+    assert {each.estimator.name for each in estimates} == {"exact"}
+    assert all((each.std_errors == 0).all() for each in estimates)
+
+
+def test_the_condition_must_hold_for_every_notion():
+    game, _ = noisy_additive(n=6, noise=0.3)
+    condition = until.precise(0.06)
+    alone = db.value(
+        game, db.Banzhaf(), estimator="regression:sizes", budget=20_000, until=condition
+    )
+    both = db.value(game, [db.Banzhaf(), db.Beta(1, 16)], budget=20_000, until=condition)
+    assert all(each.std_errors.max() <= 0.06 for each in both)
+    assert alone.n_evaluations < both[0].n_evaluations < 20_000
+
+
+def test_training_noise_is_averaged_and_counted():
+    game, weights = noisy_additive(n=14, noise=0.5)
+    for estimate in db.value(game, NOTIONS, budget=3_000, repeats=2):
+        assert (np.abs(estimate.values - weights) < 4 * estimate.std_errors).all()
+        assert estimate.values_by_repeat.shape == (2, 14)
+        np.testing.assert_allclose(
+            estimate.values_by_repeat.mean(axis=0), estimate.values, atol=1e-12
+        )
+        assert estimate.fit.explained + estimate.fit.noise == pytest.approx(1, abs=0.05)
+
+
+def test_a_notion_whose_sizes_were_hardly_drawn_is_refused():
+    ledger = db.Ledger()
+    db.value(concave(600), db.Beta(16, 1), budget=300, ledger=ledger)
+    with pytest.raises(
+        db.DesignMismatch, match=r"sizes .* that leave_one_out values need; got 0\."
+    ):
+        db.estimate(ledger, db.LeaveOneOut())
+    # those that were drawn too rarely for an error to be known have none
+    assert np.isinf(db.estimate(ledger, db.Beta(1, 200)).std_errors).all()
+    assert np.isfinite(db.estimate(ledger, db.Shapley()).std_errors).all()
+
+
+@pytest.mark.parametrize(
+    ("notions", "sentence"),
+    [
+        ([], "several semivalues; got none"),
+        ([db.Banzhaf(), db.LeastCore()], "got 'least_core'. Make a run of its own"),
+        ([db.Banzhaf(), db.Shapley], "got the class Shapley"),
+        (["shapley"], "must be a value notion; got 'shapley'"),
+    ],
+)
+def test_lists_that_cannot_share_a_run(notions, sentence):
+    with pytest.raises(db.InvalidInput, match=sentence):
+        db.value(concave(), notions)
+
+
+@pytest.mark.parametrize("shares", [(1, 2), (1, 1, 1, -1), (0, 0, 0, 0), (0.5, 0.5, 0, 0)])
+def test_shares_that_are_not_a_law(shares):
+    with pytest.raises(db.InvalidInput, match="`shares` must be 4 whole numbers"):
+        designs.Sized(3, 0, shares)
+
+
+def test_too_few_coalitions_and_no_spread():
+    evaluations = sampled(concave(), NOTIONS, 7)
+    with pytest.raises(db.DesignMismatch, match="at least 8 coalitions; got 7"):
+        estimators.SizeRegression()(evaluations, db.Shapley())
+    flat = db.games.Function(5, lambda c: np.ones(len(c)), name="flat")
+    for estimate in db.value(flat, NOTIONS, budget=30):
+        assert (estimate.values == 0).all()
+        assert np.isinf(estimate.std_errors).all()

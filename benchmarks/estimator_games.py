@@ -51,6 +51,17 @@ def pairwise(n: int = PLAYERS) -> Game:
     """U is a sum over the members and over pairs of members; about half of its variance comes from
     the pairs. A player's value is its own weight plus half of the weights of its pairs.
     """
+    weights, pairs = pair_weights(n)
+
+    def utility(coalitions, keys):
+        x = coalitions.astype(np.float64)
+        return x @ weights + ((x @ pairs) * x).sum(axis=1)
+
+    return Game("pairs", weights + (pairs + pairs.T).sum(axis=1) / 2, utility)
+
+
+def pair_weights(n: int) -> tuple[Floats, Floats]:
+    """Of the members (n,), and of pairs of them, upper triangle (n, n)."""
     rng = np.random.default_rng(2)
     weights, pairs = rng.normal(size=n), np.triu(rng.normal(size=(n, n)), 1)
     both = pairs + pairs.T
@@ -58,20 +69,14 @@ def pairwise(n: int = PLAYERS) -> Game:
     linear, interaction = ((weights + both.sum(axis=1) / 2) ** 2).sum() / 4, (pairs**2).sum() / 16
     weights = weights * np.sqrt(interaction / linear)
     weights -= both.sum(axis=1) / 2 * (1 - np.sqrt(interaction / linear))
-
-    def utility(coalitions, keys):
-        x = coalitions.astype(np.float64)
-        return x @ weights + ((x @ pairs) * x).sum(axis=1)
-
-    return Game("pairs", weights + both.sum(axis=1) / 2, utility)
+    return weights, pairs
 
 
 def voting(n: int = PLAYERS) -> Game:
     """U is 1 if the members have more than half of all votes, else 0; the values by dynamic
     programming over the votes of the others.
     """
-    votes = np.random.default_rng(3).integers(1, 21, n)
-    quota = votes.sum() // 2 + 1
+    votes, quota = votes_and_quota(n)
     truth = np.empty(n)
     for player in range(n):
         law = np.zeros(votes.sum() + 1)
@@ -81,6 +86,11 @@ def voting(n: int = PLAYERS) -> Game:
             law /= 2
         truth[player] = law[quota - votes[player] : quota].sum()
     return Game("voting", truth, lambda coalitions, keys: (coalitions @ votes >= quota) * 1.0)
+
+
+def votes_and_quota(n: int) -> tuple[NDArray[np.int64], int]:
+    votes = np.random.default_rng(3).integers(1, 21, n)
+    return votes, int(votes.sum()) // 2 + 1
 
 
 def closed_forms() -> Iterator[Game]:
@@ -94,10 +104,7 @@ def networks(name: str, trainings: int) -> Iterator[Game]:
     hidden units, 15 epochs, draw 0 of the dataset with 10% of the labels flipped. One game for each
     metric, from the same trainings.
     """
-    setting = Setting(device="cpu")
-    data = protocol.draw(name, 0, setting)
-    how = {"loss": "cross_entropy", "metric": METRICS[0], "metric_at": "last", "threads": 1}
-    network = protocol.network(data.judged_by_validation(), name, setting, **how)
+    network = networks_of(name)
     for column, metric in enumerate(METRICS):
 
         def utility(coalitions, keys, column=column):
@@ -111,6 +118,14 @@ def networks(name: str, trainings: int) -> Iterator[Game]:
         found = reference(utility, trainings)
         error = float(np.linalg.norm(found.std_errors) / np.linalg.norm(found.values))
         yield Game(f"{name}, {metric}", found.values, utility, True, error)
+
+
+def networks_of(name: str):
+    """The game that trains them."""
+    setting = Setting(device="cpu")
+    data = protocol.draw(name, 0, setting)
+    how = {"loss": "cross_entropy", "metric": METRICS[0], "metric_at": "last", "threads": 1}
+    return protocol.network(data.judged_by_validation(), name, setting, **how)
 
 
 def reference(utility: Callable[..., Floats], trainings: int) -> db.Estimate:

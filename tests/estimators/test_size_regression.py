@@ -139,6 +139,17 @@ def test_one_run_gives_each_notion_its_estimate(tmp_path):
     assert len(db.value(game, [db.Shapley()], budget=250)) == 1
 
 
+def test_shapley_values_add_up_to_the_total():
+    game = concave(16)
+    nobody, everyone = game.utility(np.array([[False] * 16, [True] * 16]), None)
+    shapley, beta, banzhaf = db.value(
+        game, [db.Shapley(), db.Beta(1, 1), db.Banzhaf()], budget=1000
+    )
+    assert shapley.values.sum() == pytest.approx(everyone - nobody, abs=1e-12)
+    assert beta.values.sum() == pytest.approx(everyone - nobody, abs=1e-12)
+    assert banzhaf.values.sum() < 0.99 * (everyone - nobody)
+
+
 def test_a_small_game_is_listed_for_all_notions():
     estimates = db.value(concave(6), NOTIONS, budget=64)
     assert {each.estimator.name for each in estimates} == {"exact"}

@@ -71,6 +71,9 @@ class SizeRegression:
     that of the least estimated variance of these two and one in between; choosing it adds a bias
     of order 1/m.
 
+    Shapley values add up to what all players earn together. The estimates do so up to a fraction
+    of their errors, and the rest is dealt out equally.
+
     `size_laws` says by which law sizes are drawn. The run of one notion is read by that of another
     with a larger error; one whose sizes were hardly drawn is refused.
     """
@@ -117,12 +120,13 @@ class SizeRegression:
             ]
         fit = min(fits, key=lambda each: float((each.errors()[0] ** 2).sum()))
         errors, freedom = fit.errors()
+        values = fit.values + _missing_from_the_total(evaluations, semivalue, fit.values)
         known = m * share >= FEWEST_KNOWN and evaluations.scale() > 0
         return Estimate(
-            fit.values[0],
+            values[0],
             errors if known else np.full(n, np.inf),
             freedom,
-            fit.values[1:],
+            values[1:],
             evaluations.n_evaluations,
             notion,
             self,
@@ -151,6 +155,23 @@ def _identified(notion: SizeWeighted, design: Sized) -> float:
             "with the others.",
         )
     return share
+
+
+def _missing_from_the_total(
+    evaluations: Evaluations, notion: SizeWeighted, values: FloatArray
+) -> FloatArray:
+    """For Shapley values what each needs for its row of `values` to add up to the score of all
+    players less that of none, (rows, 1); 0 for others, and where one of these was not drawn.
+    """
+    n, law = evaluations.n_players, notion.weights(evaluations.n_players)
+    sizes = np.concatenate([inside.sum(axis=1) for _, inside in evaluations.blocks()])
+    everyone, nobody = sizes == n, sizes == 0
+    missing = np.zeros((len(values), 1))
+    if np.allclose(law, 1 / n) and everyone.any() and nobody.any():
+        columns = np.column_stack([evaluations.utility, evaluations.utilities])
+        total = columns[everyone].mean(axis=0) - columns[nobody].mean(axis=0)
+        missing[:, 0] = (total - values.sum(axis=1)) / n
+    return missing
 
 
 class _Fit:

@@ -229,31 +229,54 @@ def evaluate(
         return run.done
 
 
+@overload
 def estimate(
     source: str | Path | Ledger | Evaluations,
     notion: Notion | None = None,
     *,
     estimator: str | Estimator = "auto",
     game: Game | None = None,
-) -> Estimate:
-    """Read a run again for another notion, without a training.
+) -> Estimate: ...
+
+
+@overload
+def estimate(
+    source: str | Path | Ledger | Evaluations,
+    notion: Sequence[Notion],
+    *,
+    estimator: str | Estimator = "auto",
+    game: Game | None = None,
+) -> list[Estimate]: ...
+
+
+def estimate(
+    source: str | Path | Ledger | Evaluations,
+    notion: Notion | Sequence[Notion] | None = None,
+    *,
+    estimator: str | Estimator = "auto",
+    game: Game | None = None,
+) -> Estimate | list[Estimate]:
+    """Read a run again for another notion, or for several, without a training.
 
     Parameters
     ----------
     source : ledger's path, Ledger or Evaluations
     notion : optional
-        Any that the run's design identifies (all semivalues from permutations); by default
-        Banzhaf().
+        Any that the run's design identifies (all semivalues, from a run for several or from
+        permutations); by default Banzhaf(). For a list a list is returned.
     estimator : str or estimator
         "auto" takes the one that belongs to the run's design.
     game : optional
         The same game with another metric: its utilities are computed from the outcomes that the
         ledger kept.
     """
-    notion = check_notion(notion)
+    several, notions = isinstance(notion, (list, tuple)), each_of(check_notion(notion))
     evaluations = read_evaluations(source, game)
-    found = choice.natural(estimator, evaluations, notion)(evaluations, notion)
-    return with_jury(found, evaluations)
+    found = [
+        with_jury(choice.natural(estimator, evaluations, each)(evaluations, each), evaluations)
+        for each in notions
+    ]
+    return found if several else found[0]
 
 
 def estimator_for(name: str, notion: Notion) -> str:

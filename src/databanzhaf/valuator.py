@@ -198,6 +198,12 @@ class DataBanzhaf(BaseEstimator):  # type: ignore[misc]
         return Model(model, self.metric, n_jobs, self.device)
 
     def _notion(self) -> Notion:
+        if isinstance(self.notion, (list, tuple)):
+            raise InvalidInput(
+                "DataBanzhaf gives the values of one notion",
+                got=f"{len(self.notion)} of them",
+                remedy="Use db.value(game, [...]) for several, or fit once for each.",
+            )
         return named(self.notion) if isinstance(self.notion, str) else self.notion
 
     def _checked(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, Any]:

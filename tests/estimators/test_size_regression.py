@@ -124,8 +124,7 @@ def test_one_run_gives_each_notion_its_estimate(tmp_path):
     estimates = db.value(game, NOTIONS, budget=200, seed=1, ledger=path)
     assert [each.notion for each in estimates] == NOTIONS
     assert {each.n_evaluations for each in estimates} == {200}
-    for estimate in estimates:
-        again = db.estimate(path, estimate.notion)
+    for estimate, again in zip(estimates, db.estimate(path, NOTIONS), strict=True):
         assert np.array_equal(again.values, estimate.values)
         assert np.array_equal(again.std_errors, estimate.std_errors)
     # in another order it is the same run, and more of it continues it

@@ -314,3 +314,9 @@ def test_an_estimator_of_texts_gets_the_texts():
         db.games.Forest(game.dataset)
     with pytest.raises(db.InvalidInput, match=r"`X` must be a table.*Pass X\.to_frame"):
         db.DataBanzhaf().fit(pd.Series([1.0, 2.0]), [0, 1])
+
+
+def test_several_notions_are_refused():
+    valuator = db.DataBanzhaf("logistic", notion=[db.Banzhaf(), db.Shapley()])
+    with pytest.raises(db.InvalidInput, match=r"one notion; got 2 of them\. Use db\.value"):
+        valuator.fit(np.arange(8.0)[:, None], np.arange(8) % 2)

@@ -268,7 +268,17 @@ def test_estimate_reads_other_notions_and_metrics_without_training(suppliers):
         assert Path(json.loads(done.stdout)["values"]).name == f"{name}.csv"
     assert ledger.read_bytes() == before
     direct = invoke(
-        *base, "--notion", "shapley", "--metric", "accuracy", "--budget", 2500, "--out", "direct"
+        *base,
+        "--notion",
+        "shapley",
+        "--metric",
+        "accuracy",
+        "--estimator",
+        "permutation",
+        "--budget",
+        2500,
+        "--out",
+        "direct",
     )
     assert direct.exit_code == 0
     assert (

@@ -25,8 +25,8 @@ Fraction = Annotated[
 Model = Annotated[
     str,
     typer.Option(
-        help="Model to train: forest, mlp, logistic, linear, boosting, knn, or "
-        "package.module:factory."
+        help="Model to train: forest, mlp, logistic, linear, boosting, knn (exact values without "
+        "a training, where it can), or package.module:factory."
     ),
 ]
 Task = Annotated[str, typer.Option(help="auto, classification or regression.")]

@@ -13,8 +13,9 @@ from databanzhaf.pipeline.outputs import check_not_input, write_table
 from databanzhaf.pipeline.plan import forecast, make_plan
 from databanzhaf.pipeline.preparing import Job, prepare
 from databanzhaf.pipeline.record import Record
+from databanzhaf.pipeline.rereading import reread
 from databanzhaf.pipeline.result import Result
-from databanzhaf.pipeline.running import add_curve, reread, run, run_shard, worst_clusters
+from databanzhaf.pipeline.running import add_curve, run, run_shard, worst_clusters
 from databanzhaf.pipeline.settings import Flag, Settings
 
 __all__ = [

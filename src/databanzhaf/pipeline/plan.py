@@ -42,6 +42,10 @@ _BOUNDED = (
 )
 
 
+_NOTHING = (
+    "Nothing needs to be planned: the values of nearest neighbours are exact, by a closed form, "
+    "and no model is trained."
+)
 # Below this rank stability a run says what would do.
 LOW_STABILITY = 0.5
 # The largest number of evaluations that is planned for.
@@ -99,6 +103,8 @@ def make_plan(
         check_between("std_error", std_error, 0, np.inf, "Try 0.005.")
     check_between("stability", stability, 0, 1, "Try 0.9.")
     notion, n = job.settings.notion, job.dataset.n_players
+    if job.closed:
+        return Plan(n, 0, 0.0, 0.0, 0.0, None, (), (_NOTHING,))
     design = design_of(
         job.game, notion, job.settings.budget, job.settings.seed, job.settings.estimator
     )

@@ -33,6 +33,8 @@ class Result:
     suspects : int64 array, or None
         Player numbers, lowest value first; None where the rule needs standard errors and there are
         none.
+    evaluations : Evaluations or None
+        None for a closed form.
     record : Record
         What run.json says of it.
     seconds, kept : float, int
@@ -42,7 +44,7 @@ class Result:
 
     job: Job
     estimate: Estimate
-    evaluations: Evaluations
+    evaluations: Evaluations | None
     checkpoints: tuple[Checkpoint, ...]
     trust: Trust
     suspects: IntArray | None
@@ -65,7 +67,9 @@ def make_result(
     estimate, evaluations, checkpoints = (
         finished.estimate, finished.evaluations, finished.checkpoints,
     )  # fmt: skip
-    trust = examine(evaluations, estimate, job.shown)
+    trust = Trust(None, None, None)  # of a closed form, which draws nothing
+    if evaluations is not None:
+        trust = examine(evaluations, estimate, job.shown)
     if job.shown is not None:
         estimate = estimate.of(job.shown)
         seen = (each.estimate.of(job.shown) for each in checkpoints)

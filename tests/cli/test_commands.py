@@ -310,7 +310,7 @@ def test_estimate_says_what_it_cannot_do(suppliers):
     )
     done = invoke("estimate", "runs/suppliers/run.db", "--notion", "shapley")
     assert done.exit_code == 2
-    assert "--estimator permutation" in done.stderr
+    assert "with --notion shapley, or with banzhaf,shapley for one run" in done.stderr
     Path(suppliers).write_text(Path(suppliers).read_text().replace("yes", "no", 1))
     done = invoke("estimate", "runs/suppliers/run.db")
     assert done.exit_code == 2

@@ -81,6 +81,7 @@ def summary(result: Result, folder: Path) -> dict[str, Any]:
         "lowest": table.head(10).drop(columns="flag").to_dict(orient="records"),
         "command": command_of(result, folder),
         "values": str(folder / "values.csv"),
+        "other_values": [str(folder / name) for name in result.others],
         "ledger": None if result.evaluations is None else str(folder / "run.db"),
         "notes": [*job.notes, *_doubts(result)],
     }
@@ -118,6 +119,7 @@ def tell(screen: Screen, result: Result) -> None:
 def tell_files(screen: Screen, result: Result, folder: Path, page: Path) -> None:
     """What was written, and how to make it again."""
     made = ["values.csv", *([] if result.evaluations is None else ["run.db"]), "run.json"]
+    made[1:1] = result.others
     made += ["clusters.csv"] if result.job.who == "clusters" else []
     made += ["curve.json"] if result.curve is not None else []
     written = ", ".join(str(folder / name) for name in made)

@@ -21,7 +21,7 @@ from databanzhaf.diagnostics import stability as rank_stability
 from databanzhaf.errors import EvaluationFailed, InvalidInput, check_between, check_count
 from databanzhaf.estimate import Estimate
 from databanzhaf.evaluators import play
-from databanzhaf.notions import Banzhaf, LeastCore
+from databanzhaf.notions import Banzhaf, LeastCore, each_of
 from databanzhaf.pipeline.notes import in_clusters
 from databanzhaf.pipeline.preparing import Job
 from databanzhaf.pipeline.running import open_ledger
@@ -176,6 +176,11 @@ def make_plan(
                 "The paper's guarantee is for Banzhaf values of a metric between 0 and 1; it says "
                 "nothing here."
             )
+    first, *others = each_of(notion)
+    if others:
+        notes.append(
+            f"Errors and stability are those of {first.name} values; other notions have their own."
+        )
     if isinstance(notion, LeastCore):
         notes.append("The least core has no standard errors; only time can be predicted.")
     return Plan(n, m0, seconds, error, signal, _peak_memory(), tuple(options), tuple(notes))

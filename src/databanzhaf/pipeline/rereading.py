@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
@@ -16,13 +17,14 @@ from databanzhaf.errors import (
     check_path,
 )
 from databanzhaf.ledger import Ledger, read_evaluations
-from databanzhaf.notions import named
+from databanzhaf.notions import SizeWeighted, Together, all_named, each_of
 from databanzhaf.pipeline import closed, outputs
 from databanzhaf.pipeline.preparing import Job, prepare
 from databanzhaf.pipeline.record import Record, read_record
 from databanzhaf.pipeline.recorded import Recorded
 from databanzhaf.pipeline.result import Result, make_result
 from databanzhaf.pipeline.running import curve_of, note_other_table
+from databanzhaf.protocols import Notion
 from databanzhaf.run import Finished, estimate, estimator_for, finish
 
 
@@ -47,14 +49,15 @@ def reread(
     ledger = ledger / "run.db" if ledger.is_dir() else ledger
     there = ledger.is_file()
     record = read_record(ledger.parent) if there or _is_of_a_run(ledger.parent) else None
-    if record is not None and record.closed:
-        return _closed_again(_job_again(record, ledger, notion, metric, model), record, ledger)
-    if record is None or not there:
+    if record is None or not (there or record.closed):
         raise InvalidInput(
             f"there is no ledger `{ledger}`",
             remedy="Give the run.db that `databanzhaf value` wrote.",
         )
-    job = _job_again(record, ledger, notion, metric, model)
+    wanted = each_of(record.settings.notion)[0] if notion is None else _one(notion)
+    job = _job_again(record, ledger, wanted, metric, model)
+    if record.closed:
+        return _closed_again(job, wanted, record, ledger)
     with Ledger(ledger) as store:
         if metric is not None and store.keep != "outcomes":
             raise LedgerMismatch(
@@ -67,16 +70,11 @@ def reread(
     # "auto" may choose another estimator than the version that made the run
     name = (record.estimator if as_recorded else None) or job.settings.estimator
     try:
-        chosen = estimator_for(name, job.settings.notion)
-        values = estimate(evaluations, job.settings.notion, estimator=chosen)
+        values = estimate(evaluations, wanted, estimator=estimator_for(name, wanted))
     except DesignMismatch as error:
         if len(evaluations) < (evaluations.design.size or 0):
             raise error.with_remedy("Rerun the command that made it, to finish the run.") from error
-        asked = notion or record.settings.notion.name
-        raise error.with_remedy(
-            f"Run `databanzhaf value` with --notion {asked} and another --out; a run with "
-            "--estimator permutation serves every semivalue."
-        ) from error
+        raise error.with_remedy(_remedy(wanted, record.settings.notion)) from error
     if job.metric != record.fingerprint.get("metric", job.metric):
         record = replace(record, scores=None)  # they are of the run's own metric
     checkpoints = tuple(history(evaluations, values)) if as_recorded else ()
@@ -90,15 +88,36 @@ def _is_of_a_run(folder: Path) -> bool:
     return (folder / "run.json").is_file()
 
 
-def _closed_again(job: Job, record: Record, ledger: Path) -> Result:
+def _one(text: str) -> Notion:
+    """The notion that is asked for; a table holds the values of one."""
+    found = all_named(text)
+    if isinstance(found, Together):
+        raise InvalidInput(
+            "`notion` is one at a time when a run is read again",
+            got=found.name,
+            remedy=f"Try --notion {found.notions[0].name}, then the others.",
+        )
+    return found
+
+
+def _remedy(wanted: Notion, had: Notion) -> str:
+    """How to get the values of a notion that this run cannot give."""
+    asked, said = shlex.quote(wanted.name), "Run `databanzhaf value` with --notion"
+    if not all(isinstance(each, SizeWeighted) for each in (wanted, *each_of(had))):
+        return f"{said} {asked} and another --out."
+    both = shlex.quote(",".join(each.name for each in (*each_of(had), wanted)))
+    return f"{said} {asked}, or with {both} for one run that serves all, and another --out."
+
+
+def _closed_again(job: Job, wanted: Notion, record: Record, ledger: Path) -> Result:
     """Computed again: it takes seconds, and nothing was kept."""
-    finished = finish(job.game, job.settings.notion, estimator=closed.ESTIMATOR)
+    finished = finish(job.game, wanted, estimator=closed.ESTIMATOR)
     curve = outputs.read_curve(ledger.parent / "curve.json", curve_of(job, finished.estimate))
     return make_result(job, finished, record, 0.0, 0, curve)
 
 
 def _job_again(
-    record: Record, ledger: Path, notion: str | None, metric: str | None, model: str | None
+    record: Record, ledger: Path, wanted: Notion, metric: str | None, model: str | None
 ) -> Job:
     """The job of a record, for other values; the table must be the one of the run."""
     settings = record.settings
@@ -117,13 +136,12 @@ def _job_again(
         )
     asked = replace(
         settings,
-        notion=settings.notion if notion is None else named(notion),
         metric=metric or settings.metric,
         model=model or settings.model,
     )
     if record.closed:
         game, seed, run = record.fingerprint, settings.seed, ledger.parent
-        if what := closed.obstacle(asked, classifies=True):
+        if what := closed.obstacle(replace(asked, notion=wanted), classifies=True):
             raise InvalidInput(
                 "this run is a closed form, which gives semivalues of nearest neighbours scored by "
                 "probability",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,6 +13,7 @@ from databanzhaf.diagnostics import Checkpoint, Trust, examine, stability
 from databanzhaf.estimate import Estimate
 from databanzhaf.evaluations import Evaluations
 from databanzhaf.pipeline.notes import learns_nothing
+from databanzhaf.pipeline.outputs import table_name
 from databanzhaf.pipeline.preparing import Job
 from databanzhaf.pipeline.record import Record
 from databanzhaf.protocols import IntArray
@@ -40,6 +42,8 @@ class Result:
     seconds, kept : float, int
         Training time and number of all evaluations in the ledger, which may hold more than were
         used.
+    others : file name → pandas.DataFrame
+        The same lines for each further notion of the run.
     """
 
     job: Job
@@ -53,6 +57,7 @@ class Result:
     seconds: float
     kept: int
     curve: Curve | None = None
+    others: Mapping[str, pd.DataFrame] = field(default_factory=dict)
 
 
 def make_result(
@@ -87,7 +92,14 @@ def make_result(
         seconds,
         kept,
         curve,
+        {table_name(each.notion): _other_table(job, each, record) for each in finished.others},
     )
+
+
+def _other_table(job: Job, estimate: Estimate, record: Record) -> pd.DataFrame:
+    """The values of a further notion, with its own suspects."""
+    shown = estimate if job.shown is None else estimate.of(job.shown)
+    return value_table(job, shown, suspects_of(job, shown, record))
 
 
 def suspects_of(job: Job, estimate: Estimate, record: Record) -> IntArray | None:

@@ -24,6 +24,7 @@ from databanzhaf.estimate import Estimate
 from databanzhaf.evaluators import Local, Processes
 from databanzhaf.ledger import Ledger
 from databanzhaf.models import make_game
+from databanzhaf.notions import each_of
 from databanzhaf.pipeline import closed, outputs, scoring
 from databanzhaf.pipeline.preparing import Job
 from databanzhaf.pipeline.record import (
@@ -47,7 +48,8 @@ OUTPUTS = ("values.csv", "clusters.csv", "run.db", "run.json", "report.html", "c
 def run(job: Job, out: Path, *, watch: Watcher | None = None) -> Result:
     """Value, with the ledger in `out`; then write values.csv and run.json there."""
     inputs: list[Path | str | None] = [job.settings.data, job.settings.validation]
-    for name in OUTPUTS:
+    others = [outputs.table_name(each) for each in each_of(job.settings.notion)[1:]]
+    for name in (*OUTPUTS, *others):
         outputs.check_not_input(out / name, inputs)
     outputs.make_folder(out)
     started = time.time()
@@ -67,7 +69,8 @@ def run(job: Job, out: Path, *, watch: Watcher | None = None) -> Result:
     scores = (earlier and earlier.scores) or scoring.scores(job)
     record = make_record(job, finished.estimate, scores)
     result = make_result(job, finished, record, trained, kept)
-    outputs.write_table(out / "values.csv", result.table)
+    for name, table in {"values.csv": result.table, **result.others}.items():
+        outputs.write_table(out / name, table)
     if job.who == "clusters":
         outputs.write_table(out / "clusters.csv", cluster_table(job))
     times = {

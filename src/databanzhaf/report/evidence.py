@@ -169,7 +169,7 @@ def _why_not(result: Result) -> str:
                 "The effect on single judging rows is unknown: the jury is cut into folds, and no "
                 "row judged all models. Validation rows (--validation) would judge all of them."
             )
-        notion = job.settings.notion.name.replace("_", " ").capitalize()
+        notion = result.estimate.notion.name.replace("_", " ").capitalize()
         return f"{notion} values have no part for each judging row; --notion banzhaf has one."
     if isinstance(game, JudgedGame) and game.jury is None:
         other = "probability" if job.classifies else "mae"

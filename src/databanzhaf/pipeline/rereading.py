@@ -74,7 +74,8 @@ def reread(
     except DesignMismatch as error:
         if len(evaluations) < (evaluations.design.size or 0):
             raise error.with_remedy("Rerun the command that made it, to finish the run.") from error
-        raise error.with_remedy(_remedy(wanted, record.settings.notion)) from error
+        had = each_of(record.settings.notion)
+        raise error if wanted in had else error.with_remedy(_remedy(wanted, had)) from error
     if job.metric != record.fingerprint.get("metric", job.metric):
         record = replace(record, scores=None)  # they are of the run's own metric
     checkpoints = tuple(history(evaluations, values)) if as_recorded else ()
@@ -100,12 +101,12 @@ def _one(text: str) -> Notion:
     return found
 
 
-def _remedy(wanted: Notion, had: Notion) -> str:
+def _remedy(wanted: Notion, had: tuple[Notion, ...]) -> str:
     """How to get the values of a notion that this run cannot give."""
     asked, said = shlex.quote(wanted.name), "Run `databanzhaf value` with --notion"
-    if not all(isinstance(each, SizeWeighted) for each in (wanted, *each_of(had))):
+    if not all(isinstance(each, SizeWeighted) for each in (wanted, *had)):
         return f"{said} {asked} and another --out."
-    both = shlex.quote(",".join(each.name for each in (*each_of(had), wanted)))
+    both = shlex.quote(",".join(each.name for each in (*had, wanted)))
     return f"{said} {asked}, or with {both} for one run that serves all, and another --out."
 
 

@@ -82,6 +82,13 @@ def output_size(height: int, width: int, window: list[int]) -> tuple[int, int]:
     return ((height + 2 * ph - kh) // sh + 1) // step, ((width + 2 * pw - kw) // sw + 1) // step
 
 
+def places(outputs: int) -> int:
+    """Bytes for the places of one cell's maxima: four at a time, since fewer are not fetched ahead
+    of their use.
+    """
+    return (outputs + 3) // 4 * 4
+
+
 class _Convolve(torch.autograd.Function):
     """`place` says which of four numbers each maximum is; 4 if ReLU has cut it."""
 
@@ -126,6 +133,7 @@ def _spread(g: Tensor, place: Tensor, size: tuple[int, int]) -> Tensor:
     """Slopes of maxima, each at its place among the four numbers, and 0 at the others."""
     models, rows, height, width, outputs = g.shape
     corner = torch.arange(4, device=g.device).view(2, 1, 2, 1)
+    place = place[..., :outputs]
     wide = torch.where(
         place[:, :, :, None, :, None] == corner, g[:, :, :, None, :, None], g.new_zeros(())
     ).reshape(models, rows, 2 * height, 2 * width, outputs)
@@ -169,7 +177,8 @@ def _like_convolve(
 ) -> tuple[Tensor, Tensor]:
     size = output_size(x.shape[2], x.shape[3], window)
     out = x.new_empty(len(weight), x.shape[1], *size, weight.shape[1])
-    return out, torch.empty_like(out if window[-1] else x.new_empty(0), dtype=torch.uint8)
+    shape = (*out.shape[:4], places(weight.shape[1])) if window[-1] else (0,)
+    return out, x.new_empty(shape, dtype=torch.uint8)
 
 
 def _like_weights(

@@ -18,7 +18,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from databanzhaf.kernels.convolution import output_size
+from databanzhaf.kernels.convolution import output_size, places
 
 CUT = tl.constexpr(4)  # the place of a maximum that was not positive
 # Tile of a forward product by its columns: outputs, terms, warps, stages.
@@ -29,6 +29,19 @@ _FORWARD = {
     128: (128, 64, 4, 2),
     256: (128, 32, 8, 3),
     512: (64, 32, 8, 2),
+}
+# Tile of the weights' slopes by whether a maximum follows, and F: cells, terms, warps. Two warps at
+# most get the older matrix instructions. By the newer ones, for four warps, some of these sums were
+# wrong by 1%, by others each time (Triton 3.6, H200).
+_WEIGHTS = {
+    (False, 8): (32, 128, 2),
+    (False, 16): (32, 128, 2),
+    (False, 32): (32, 128, 2),
+    (False, 64): (32, 128, 2),
+    (False, 128): (16, 64, 2),
+    (True, 8): (16, 64, 1),
+    (True, 16): (16, 128, 2),
+    (True, 32): (16, 64, 2),
 }
 
 
@@ -83,6 +96,7 @@ def forward_kernel(
     LINE: tl.constexpr = (KH * KW * C + 4) // 4 * 4
     COLUMNS: tl.constexpr = BF * STEP * STEP
     CORNER_FIRST: tl.constexpr = BF <= 32
+    FP: tl.constexpr = (F + 3) // 4 * 4
     model = (tl.program_id(0) // tiles).to(tl.int64)
     p = tl.program_id(0) % tiles * BP + tl.arange(0, BP)
     count = rows * OH * OW
@@ -120,7 +134,8 @@ def forward_kernel(
             number, which = tl.reduce(four, 2, _larger)
         which = tl.where(number <= 0, CUT, which)
         number = tl.where(number <= 0, 0.0, number)
-        tl.store(place + to, which.to(tl.uint8), mask=kept)
+        to_place = (model * count + p)[:, None] * FP + f
+        tl.store(place + to_place, which.to(tl.uint8), mask=(p < count)[:, None] & (f < FP))
     tl.store(out + to, number, mask=kept)
 
 
@@ -141,6 +156,7 @@ def weight_kernel(
     WIDE: tl.constexpr = KW + POOL * SW
     TERMS: tl.constexpr = TALL * WIDE * C
     BLOCKS: tl.constexpr = (TERMS + BK - 1) // BK
+    FP: tl.constexpr = (F + 3) // 4 * 4
     block = tl.program_id(0) % BLOCKS
     model = (tl.program_id(0) // BLOCKS).to(tl.int64)
     k = block * BK + tl.arange(0, BK)[:, None]
@@ -149,7 +165,7 @@ def weight_kernel(
     count = rows * OH * OW
     x += model * x_model
     g += model * count * F
-    place += model * count * F
+    place += model * count * FP
     summed = tl.zeros((BP, BF), tl.float32)
     first = tl.zeros((BK, BF), tl.float32)
     if POOL:
@@ -165,7 +181,8 @@ def weight_kernel(
         y, left = at // OW % OH * (STEP * SH) - PH, at % OW * (STEP * SW) - PW
         a = _patches(x, row, y, left, dy, dx, c, k < TERMS, H, W, C, PH + PW > 0)
         if POOL:
-            which = tl.load(place + p[:, None] * F + f, mask=kept, other=CUT)
+            kept = (p < count)[:, None] & (f < FP)
+            which = tl.load(place + p[:, None] * FP + f, mask=kept, other=CUT)
             b = tl.where(which == 0, slope, 0.0)
             first = tl.dot(a, b, first, input_precision=PRECISION)
             b = tl.where(which == 1, slope, 0.0)
@@ -250,7 +267,7 @@ def forward(
     if bias is not None:
         w[:, :, cells] = bias
     out = x.new_empty((models, rows, OH, OW, F))
-    place = x.new_empty(out.shape if pool else (0,), dtype=torch.uint8)
+    place = x.new_empty((*out.shape[:4], places(F)) if pool else (0,), dtype=torch.uint8)
     BF = max(8 if pool else 16, triton.next_power_of_2(F))
     BP, BK, warps, stages = _FORWARD[4 * BF if pool else BF]
     tiles = triton.cdiv(rows * OH * OW, BP)
@@ -272,10 +289,8 @@ def weight_slopes(
     terms = tall * wide * C
     parts = x.new_empty((models, corners, tall, wide, C, F))
     bias = x.new_empty((models, F))
-    BP, BK, BF = 16, 64, max(8, triton.next_power_of_2(F))
-    # At most two warps, which Triton gives the older matrix instructions. By the newer ones, for
-    # four warps, some of these sums came out 1% wrong, others each time (Triton 3.6, H200).
-    warps = 2 if BK * BF * corners > 4096 else 1
+    BF = max(8, triton.next_power_of_2(F))
+    BP, BK, warps = _WEIGHTS[bool(pool), BF]
     weight_kernel[(models * triton.cdiv(terms, BK),)](
         x, g, place, parts, bias, 0 if shared == 1 else x.stride(0), rows,
         H, W, C, OH, OW, F, *window[:6], bool(pool), _precision(), BP, BK, BF,

@@ -100,6 +100,16 @@ def check(device, cases=CASES, **options):
         for pool in (False, True):
             found = Trial(case, pool, device).errors(**options)
             assert max(found.values()) < 1e-5, (case, pool, found)
+    trial = Trial(cases[0], True, device)
+    frozen = {"weight": trial.stack["weight"][0]}
+
+    def loss(bias, x):
+        return (functional_call(trial.layer, {"bias": bias, **frozen}, (x,)) * trial.weights).sum()
+
+    trial.stack["weight"][:] = frozen["weight"]
+    torch.testing.assert_close(
+        vmap(grad(loss))(trial.stack["bias"], trial.X), trial.slopes()["bias"]
+    )
 
 
 def test_without_triton_the_layer_is_its_twin_in_torch():
@@ -198,6 +208,15 @@ class Branches(Tutorial):
         return super().forward(x * 2 if x.sum() > 0 else x)
 
 
+class ReadsTheProductWhenScoring(Tutorial):
+    def forward(self, x):
+        h = self.conv1(x)
+        x = self.pool(torch.relu(h))
+        if not self.training:
+            x = x + h[:, :, ::2, ::2]
+        return self.fc(torch.flatten(self.pool(torch.relu(self.conv2(x))), 1))
+
+
 class PoolsByFunction(Tutorial):
     def forward(self, x):
         x = nn.functional.max_pool2d(torch.relu(self.conv1(x)), 2)
@@ -230,6 +249,7 @@ def strides():
         (ReadsTheProduct, [False, False]),  # the maximum that both share stays
         (PoolsTheRows, [False, False]),
         (Branches, [False, False]),
+        (ReadsTheProductWhenScoring, [False, False]),
         (PoolsByFunction, [False, True]),
         (LeaksTheSlope, [False, False]),
         (strides, [False]),
@@ -245,7 +265,9 @@ def test_relu_and_maximum_join_a_convolution_where_nothing_else_reads_them(make,
         name for name, _ in plain.named_parameters()
     ]
     x = torch.randn(2, 3, 32, 32)
-    torch.testing.assert_close(program.module(x), plain(x), atol=1e-5, rtol=1e-5)
+    for mode in (True, False):
+        found, expected = program.module.train(mode)(x), plain.train(mode)(x)
+        torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-5)
 
 
 def make_as(plain, make):

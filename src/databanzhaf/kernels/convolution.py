@@ -41,8 +41,7 @@ class StackedConv2d(UnfoldedConv2d):
 
     def forward(self, x: Tensor) -> Tensor:
         window = [*self.kernel, *self.stride, *self.padding, int(self.pool)]
-        height, width = output_size(x.shape[2], x.shape[3], [*window[:6], 0])
-        if not _runs(x) or max(x.numel(), len(x) * height * width * len(self.weight)) >= _LARGEST:
+        if not _runs(x, len(self.weight), window):
             return self.twin(x)
         # Channels last, as the kernels read them; three become four, which are read at once.
         x = x.permute(0, 2, 3, 1)
@@ -60,9 +59,15 @@ class StackedConv2d(UnfoldedConv2d):
         return out.numel() // 4 if self.pool else 0
 
 
-def _runs(x: Tensor) -> bool:
-    """Whether kernels run on this tensor: on CUDA, or anywhere in Triton's interpreter."""
-    return x.is_cuda or os.environ.get("TRITON_INTERPRET") == "1"
+def _runs(x: Tensor, outputs: int, window: list[int]) -> bool:
+    """Whether kernels run on rows x of one model: float32 on CUDA, or anywhere in Triton's
+    interpreter.
+    """
+    where = x.is_cuda or os.environ.get("TRITON_INTERPRET") == "1"
+    height, width = output_size(x.shape[2], x.shape[3], [*window[:6], 0])
+    most = max(x.numel(), len(x) * height * width * outputs)
+    large_enough = min(height, width) > window[6]
+    return where and x.dtype == torch.float32 and large_enough and most < _LARGEST
 
 
 def convolve(x: Tensor, weight: Tensor, bias: Tensor | None, window: list[int]) -> Tensor:
@@ -116,10 +121,11 @@ class _Convolve(torch.autograd.Function):
         by_x = by_weight = by_bias = None
         if ctx.needs_input_grad[0]:
             by_x = ops.convolve_inputs(weight, spread, list(x.shape[2:]), plain)
-        if ctx.needs_input_grad[1]:
+        if ctx.needs_input_grad[1] or ctx.needs_input_grad[2]:
             g, window = (spread, plain) if spreads else (g, window)
             by_weight, by_bias = ops.convolve_weights(x, g, place, weight.shape[2], window)
-        return by_x, by_weight, by_bias if ctx.needs_input_grad[2] else None, None
+        needed = ctx.needs_input_grad
+        return by_x, by_weight if needed[1] else None, by_bias if needed[2] else None, None
 
 
 def _spreads(x: Tensor, weight: Tensor) -> bool:

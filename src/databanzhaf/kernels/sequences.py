@@ -14,12 +14,23 @@ def pooled_convolutions(
     """Convolutions whose outputs go to ReLU and a 2 x 2 maximum and nowhere else; and the layers
     of those two that follow such convolutions only, which may be left out.
 
-    A forward pass that torch.fx cannot follow has none.
+    There are none in a forward pass that torch.fx cannot follow, or that uses other ones in
+    training than when scoring.
     """
+    training = module.training
     try:
-        graph = fx.Tracer().trace(module)
+        found = [_pooled(module.train(mode), applies) for mode in (True, False)]
     except Exception:  # a forward pass may raise anything when it is given no numbers
         return set(), set()
+    finally:
+        module.train(training)
+    return found[0] if found[0] == found[1] else (set(), set())
+
+
+def _pooled(
+    module: nn.Module, applies: Callable[[nn.Module], bool]
+) -> tuple[set[nn.Module], set[nn.Module]]:
+    graph = fx.Tracer().trace(module)
     layers = dict(module.named_modules(remove_duplicate=False))
 
     def layer_of(node: fx.Node) -> nn.Module | None:

@@ -147,7 +147,7 @@ def _spread(g: Tensor, place: Tensor, size: tuple[int, int]) -> Tensor:
 
 
 # Operators of the low level: `torch.library.custom_op` adds a rule for autograd that torch.func
-# refuses (torch 2.11 and 2.13).
+# refuses (torch 2.13).
 _LIBRARY = torch.library.Library("databanzhaf", "FRAGMENT")
 
 

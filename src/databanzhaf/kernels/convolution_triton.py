@@ -30,9 +30,9 @@ _FORWARD = {
     256: (128, 32, 8, 3),
     512: (64, 32, 8, 2),
 }
-# Tile of the weights' slopes by whether a maximum follows, and F: cells, terms, warps. Two warps at
-# most get the older matrix instructions. By the newer ones, for four warps, some of these sums were
-# wrong by 1%, by others each time (Triton 3.6, H200).
+# Tile of the weights' slopes by whether a maximum follows, and F: cells, terms, warps. At most two
+# warps, which get the older matrix instructions: with the newer ones, for four warps, sums of some
+# tiles came out wrong by up to 1.4%, not the same from run to run (Triton 3.6, H200).
 _WEIGHTS = {
     (False, 8): (32, 128, 2),
     (False, 16): (32, 128, 2),

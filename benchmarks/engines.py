@@ -3,10 +3,11 @@ in one run.
 
 The Pol job of the paper's Table 2: 200 training and 200 validation rows, MLP 48-100-2, Adam, batch
 32, 15 epochs, accuracy after every epoch, subsets by a fair coin. Data: a folder with pol.npz,
-mnist.npz and cifar10_catdog_squeezenet_227px.npz.
+mnist.npz, cifar10_catdog_squeezenet_227px.npz and cifar10_10class.npz.
 
     python benchmarks/engines.py FOLDER cpu
     python benchmarks/engines.py FOLDER cuda
+    python benchmarks/engines.py FOLDER convolutions  # the last part of the one before
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import sys
 import time
 from itertools import pairwise
 from pathlib import Path
+from unittest import mock
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -75,6 +77,15 @@ def mnist(folder, n_val=1000):
     return db.Dataset(X[order[:500]], y[order[:500]], X[order[500:]], y[order[500:]])
 
 
+def cifar(folder):
+    stored = np.load(folder / "cifar10_10class.npz")
+    X, X_val = (
+        (stored[name].transpose(0, 3, 1, 2).astype(np.float32) / 255 - 0.5) / 0.25
+        for name in ("X_train", "X_test")
+    )
+    return db.Dataset(X[:2000], stored["y_train"][:2000], X_val, stored["y_test"])
+
+
 def jobs(n, m, seed=0):
     return db.designs.Coin(n, seed).coalitions(np.arange(m)), db.chance.keys(
         seed, db.chance.TRAINING, np.arange(m)
@@ -100,6 +111,14 @@ def lenet():
         nn.Conv2d(1, 20, 5), nn.ReLU(), nn.MaxPool2d(2),
         nn.Conv2d(20, 40, 5), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(),
         nn.Linear(640, 500), nn.ReLU(), nn.Linear(500, 10),
+    )  # fmt: skip
+
+
+def tutorial_cnn():
+    return nn.Sequential(
+        nn.Conv2d(3, 6, 5), nn.ReLU(), nn.MaxPool2d(2),
+        nn.Conv2d(6, 16, 5), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(),
+        nn.Linear(400, 120), nn.ReLU(), nn.Linear(120, 84), nn.ReLU(), nn.Linear(84, 10),
     )  # fmt: skip
 
 
@@ -332,8 +351,8 @@ def on_cuda(folder):
         + "\n\n"
         + floor(network, coalitions, keys)
     )
-    body += "\n\n" + lenet_on_cuda(folder) + "\n\n" + features_on_cuda(folder)
-    record(f"Engines on {name}", body)
+    record(f"Engines on {name}", body + "\n\n" + features_on_cuda(folder))
+    convolutions(folder)
 
 
 def floor(game, coalitions, keys, batch=32, epochs=15):
@@ -368,45 +387,62 @@ def floor(game, coalitions, keys, batch=32, epochs=15):
     )
 
 
-def lenet_on_cuda(folder):
-    data = mnist(folder)
-    coalitions, keys = jobs(500, 512)
-    options = {
-        "epochs": 30,
-        "batch_size": 32,
-        "learning_rate": 1e-3,
-        "metric": "accuracy",
-        "device": "cuda",
-    }
-    one = rate(
-        lambda: lean(data, coalitions[:2], 30, 32, lenet, 1e-3, "cuda", score_every_epoch=False),
-        2,
-        2,
-    )
-    rows = [["one at a time on the GPU, lean loop", f"{one:,.2f}", "1.0", ""]]
-    for label, unfold in (
-        ("Module, grouped convolutions", False),
-        ("Module, unfolded convolutions", True),
-    ):
+def convolutions(folder):
+    """Stacked convolutions: grouped, as products over unfolded patches, and as Triton kernels."""
+    lenets = convolutional(lenet, mnist(folder), 512, 30, ("grouped", "unfolded", "Triton"))
+    cnns = convolutional(tutorial_cnn, cifar(folder), 1024, 10, ("unfolded", "Triton"))
+    parts = [
+        *in_turn("LeNet, 500 MNIST rows, batch 32, 30 epochs", lenet, 30, lenets),
+        *in_turn("Tutorial CNN, 2,000 CIFAR10 rows, batch 32, 10 epochs", tutorial_cnn, 10, cnns),
+    ]
+    record(f"Convolutions on {torch.cuda.get_device_name()}", "\n\n".join(parts))
+
+
+def convolutional(make, data, count, epochs, kinds):
+    """The games of each kind, compiled."""
+    games = {}
+    for kind in kinds:
+        with mock.patch(
+            "databanzhaf.kernels.convolution.available", lambda device, k=kind: k == "Triton"
+        ):
+            games[kind] = db.games.Module(
+                make,
+                data,
+                epochs=epochs,
+                batch_size=32,
+                learning_rate=1e-3,
+                metric="accuracy",
+                device="cuda",
+                unfold=kind != "grouped",
+                chunk=128 if kind == "grouped" else count,
+            )
+        games[kind].train(*jobs(len(data.X), games[kind].call_size))
+    return games
+
+
+def in_turn(job, make, epochs, games):
+    """A table of models a second, and how well the games agree."""
+    data = games["Triton"].dataset
+    alone = {"make": make, "rate_": 1e-3, "device": "cuda", "score_every_epoch": False}
+    coalitions, _ = jobs(len(data.X), 2)
+    one = rate(lambda: lean(data, coalitions, epochs, 32, **alone), 2, 2)
+    rows, scores = [["one at a time on the GPU, lean loop", f"{one:,.2f}", "1.0", ""]], {}
+    for kind, game in games.items():
         torch.cuda.reset_peak_memory_stats()
-        count = 128 if not unfold else 512
-        game = db.games.Module(lenet, data, unfold=unfold, chunk=count, **options)
-        game.train(coalitions[:count], keys[:count])
-        value = rate(
-            lambda game=game, count=count: game.train(coalitions[:count], keys[:count]), count, 1
-        )
+        start = time.perf_counter()
+        scores[kind] = game.train(*jobs(len(data.X), game.call_size)).scores
+        value = game.call_size / (time.perf_counter() - start)
+        memory = f"{torch.cuda.max_memory_allocated() / 2**30:.1f}"
         rows.append(
-            [
-                label,
-                f"{value:,.1f}",
-                f"{value / one:,.1f}",
-                f"{torch.cuda.max_memory_allocated() / 2**30:.1f}",
-            ]
+            [f"Module, {kind} convolutions", f"{value:,.1f}", f"{value / one:,.1f}", memory]
         )
         print(rows[-1], flush=True)
-    return table(
-        ["LeNet, 500 MNIST rows, batch 32, 30 epochs", "models/s", "times one at a time", "GiB"],
-        rows,
+    gap = scores["Triton"] - scores["unfolded"]
+    return (
+        table([job, "models/s", "times one at a time", "GiB"], rows),
+        f"Mean accuracy of the same {len(gap):,} models: {scores['unfolded'].mean():.5f} unfolded, "
+        f"{scores['Triton'].mean():.5f} by Triton, where the standard error of the difference is "
+        f"{gap.std() / len(gap) ** 0.5:.5f} (products are TF32 in both).",
     )
 
 
@@ -434,4 +470,4 @@ def features_on_cuda(folder):
 
 
 if __name__ == "__main__":
-    {"cpu": on_cpu, "cuda": on_cuda}[sys.argv[2]](Path(sys.argv[1]))
+    {"cpu": on_cpu, "cuda": on_cuda, "convolutions": convolutions}[sys.argv[2]](Path(sys.argv[1]))

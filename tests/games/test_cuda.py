@@ -71,7 +71,7 @@ def test_running_out_of_memory_halves_the_chunk_and_loses_nothing():
     ).utility(coalitions, keys)
     torch.cuda.empty_cache()
     total = torch.cuda.get_device_properties(0).total_memory
-    torch.cuda.set_per_process_memory_fraction((torch.cuda.memory_reserved() + 400 * 2**20) / total)
+    torch.cuda.set_per_process_memory_fraction((torch.cuda.memory_reserved() + 60 * 2**20) / total)
     try:
         scores = game.utility(coalitions, keys)
     finally:

@@ -417,6 +417,13 @@ def test_a_part_of_a_chunk_is_compiled_for_where_eager_steps_would_take_longer(m
     assert Module(mlp, dataset(), device="cpu", chunk=8)._trainer._fill(8, 30) is None
 
 
+def test_many_parts_of_chunks_are_worth_compiling_a_whole_one(monkeypatch):
+    trainer = Module(mlp, dataset(), epochs=2, device="cpu", compiles=True, chunk=8)._trainer
+    steps = 2 * -(-30 // trainer.recipe.batch_size)
+    monkeypatch.setattr(stacked, "_LONG", 2 * 5 * steps * trainer._step_bytes)
+    assert [trainer._fill(5, 30) for _ in range(5)] == [None, None, None, 8, 8]
+
+
 BATCH_NORM = nn.Sequential(nn.Linear(6, 4), nn.BatchNorm1d(4), nn.Linear(4, 2))
 
 

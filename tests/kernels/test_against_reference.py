@@ -194,6 +194,9 @@ def test_memory_that_torch_keeps_for_later_counts_as_free(monkeypatch):
     monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (int(card["free"]), 2**20))
     monkeypatch.setattr(trainer, "device", torch.device("cuda"))
     assert trainer.chunk_size() == int(0.6 * 2**20 / trainer._bytes_per_model()) > 10
+    monkeypatch.setattr("databanzhaf.kernels.stacked._FULL", 7 * trainer._step_bytes)
+    trainer.chunk = None
+    assert trainer.chunk_size() == 7  # more would train no faster
 
 
 def test_models_start_from_the_same_bits_and_see_the_same_batches():

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import databanzhaf as db
-from databanzhaf.experiments import ledgers, protocol
+from databanzhaf.experiments import ledgers, pieces, protocol
 from databanzhaf.experiments.protocol import Draw
 from databanzhaf.experiments.setting import Setting
 
@@ -34,14 +34,12 @@ class Images:
         """Average Spearman between the runs, which share their coalitions."""
         return _mean_spearman(combinations(self.values[notion], 2))
 
-    @property
-    def as_many_as_the_paper(self) -> bool:
-        """Fewer coalitions leave more of the training noise in the values: they can neither refute
-        stability nor confirm instability.
+    def as_many_as_the_paper(self, *names: str) -> bool:
+        """Whether these notions, or all, have the paper's number of coalitions. Fewer leave more of
+        the training noise in the values: they can neither refute stability nor confirm instability.
         """
-        return min(self.coalitions.values()) >= SAMPLES - len(
-            self.draw.y
-        )  # permutations and leave-one-out are whole
+        found = min(self.coalitions[name] for name in names or NOTIONS)
+        return found >= SAMPLES - len(self.draw.y)  # permutations and leave-one-out are whole
 
     def projected(self, count: int) -> tuple[float, float, float]:
         """The correlation between runs that `count` coalitions would give for Banzhaf, and a 95%
@@ -128,6 +126,9 @@ def value_images(setting: Setting) -> Images:
     # Leave-one-out spends what the others spend on repeats of its n + 1 coalitions, as the paper
     # aligns them.
     again = max(1, count // (n + 1))
+    if not setting.on_gpu:  # where one repeat takes hours, those that are kept are taken
+        kept = pieces.whole_repeats(pieces.path(setting, ("cifar10", n, "loo")))
+        again = min(again, max(1, kept // SEEDS))
     plans = {
         "banzhaf": (db.Banzhaf(), "reuse", count, SEEDS),
         "shapley": (db.Shapley(), "permutation", max(count, n + 1), SEEDS),

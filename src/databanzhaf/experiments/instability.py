@@ -44,7 +44,9 @@ def run(setting: Setting) -> Outcome:
         ]
     )
     found = {name: images.agreement(name) for name in NOTIONS}
-    projected = ("",) if setting.small or images.as_many_as_the_paper else _projection(images)
+    projected = (
+        ("",) if setting.small or images.as_many_as_the_paper("banzhaf") else _projection(images)
+    )
     far = found["banzhaf"] > max(found["loo"], found["shapley"]) + 0.2
     claims = [
         Claim(
@@ -64,7 +66,7 @@ def run(setting: Setting) -> Outcome:
             True
             if far and not setting.small
             else False
-            if images.as_many_as_the_paper or max(found["loo"], found["shapley"]) > 0.8
+            if images.as_many_as_the_paper() or max(found["loo"], found["shapley"]) > 0.8
             else None,
         )
     )
@@ -73,7 +75,7 @@ def run(setting: Setting) -> Outcome:
             "Do Banzhaf rankings agree (0.5) between runs that share no coalition?",
             "not asked",
             f"{images.agreement_apart():.3f}, from half of the coalitions for each run",
-            images.agreement_apart() > 0.5 if images.as_many_as_the_paper else None,
+            images.agreement_apart() > 0.5 if images.as_many_as_the_paper("banzhaf") else None,
             asked_by_paper=False,
         )
     )
@@ -115,9 +117,10 @@ def _as_in_the_paper(name: str, found: float, images: Images) -> bool | None:
     """Fewer samples than the paper's give a lower index: they can neither refute a high one nor
     confirm a low one.
     """
+    enough = images.as_many_as_the_paper(name)
     if name == "banzhaf":
-        return True if found > PAPER[name] - 0.1 else False if images.as_many_as_the_paper else None
-    return False if found > PAPER[name] + 0.1 else True if images.as_many_as_the_paper else None
+        return True if found > PAPER[name] - 0.1 else False if enough else None
+    return False if found > PAPER[name] + 0.1 else True if enough else None
 
 
 def _projection(images: Images) -> tuple[str, ...]:

@@ -88,6 +88,14 @@ def count(file: Path) -> int:
     return 0 if piece is None else int(np.count_nonzero(~np.isnan(piece["utilities"])))
 
 
+def whole_repeats(file: Path) -> int:
+    """Repeats that are there for every coalition, from the first one on."""
+    piece = read(file)
+    return (
+        0 if piece is None else int(np.cumprod(np.isfinite(piece["utilities"]).all(axis=0)).sum())
+    )
+
+
 def restore(file: Path, piece: dict[str, Any], ledger: db.Ledger, game: Any, seed: int) -> None:
     """Put a piece into a new ledger."""
     fingerprint = game.fingerprint()

@@ -62,7 +62,7 @@ def run(setting: Setting) -> Outcome:
                 True
                 if far and not setting.small
                 else False
-                if images.as_many_as_the_paper
+                if images.as_many_as_the_paper("banzhaf")  # more of the others only raise them
                 else None,
             ),
             Claim(
@@ -70,7 +70,7 @@ def run(setting: Setting) -> Outcome:
                 "below 10%",
                 f"at most {others:.1%}",
                 others < 0.1
-                if images.as_many_as_the_paper
+                if images.as_many_as_the_paper()
                 else None
                 if setting.small or others < 0.1
                 else False,

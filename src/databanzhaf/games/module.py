@@ -37,8 +37,9 @@ class Module(DescentGame):
         Allow TF32 products on CUDA (on); use torch.compile on CUDA (on); models at a time (from
         free memory, halved when it runs out).
     unfold : bool, optional
-        Compute convolutions as products over unfolded patches instead of grouped convolutions; by
-        default on CUDA, where it is faster.
+        Compute convolutions as products over patches instead of grouped convolutions; by default
+        on CUDA, where it is faster. With Triton, which torch brings along on CUDA, patches are not
+        written, and a ReLU and a 2 x 2 maximum behind a convolution are part of it.
 
     Initial weights follow torch's laws for linear layers, convolutions and norms, drawn from the
     model's key; a module with other parameters, or with initial values of its own, is built again
@@ -135,12 +136,13 @@ class Module(DescentGame):
     @cached_property
     def _trainer(self) -> Any:
         try:
+            from databanzhaf.kernels.convolution import available
             from databanzhaf.kernels.programs import program_of
             from databanzhaf.kernels.stacked import Trainer
         except ImportError as error:
             raise BackendUnavailable.missing("games.Module needs", "torch", "torch") from error
         return Trainer(
-            program_of(self.make_module, unfold=self.unfold),
+            program_of(self.make_module, unfold=self.unfold, triton=available(self.device)),
             self.recipe,
             self.rows,
             device=self.device,

@@ -14,6 +14,7 @@ from torch import nn
 
 from databanzhaf.errors import InvalidInput
 from databanzhaf.kernels.recipe import Recipe
+from databanzhaf.kernels.sequences import pooled_convolutions
 from databanzhaf.kernels.torch_layers import KeyedDropout, Program, UnfoldedConv2d
 from databanzhaf.protocols import IntArray
 
@@ -30,8 +31,12 @@ _DROPOUTS = (
 )
 
 
-def program_of(make_module: Callable[[], nn.Module], *, unfold: bool) -> Program:
-    """Check a user's module and make it ready: see `games.Module`."""
+def program_of(
+    make_module: Callable[[], nn.Module], *, unfold: bool, triton: bool = False
+) -> Program:
+    """Check a user's module and make it ready: see `games.Module`. With `triton`, convolutions run
+    as its kernels where they fit.
+    """
     module = make_module()
     if not isinstance(module, nn.Module):
         raise InvalidInput(
@@ -58,6 +63,8 @@ def program_of(make_module: Callable[[], nn.Module], *, unfold: bool) -> Program
     known = all(
         isinstance(layer, (*_UNIFORM, *_CONSTANT)) for layer in own_parameters
     ) and _follows_torchs_law(module, half_widths)
+    if unfold and triton:
+        _use_triton(module)
     dropouts = _key_dropouts(module)
     if unfold:
         _replace(module, _is_plain_convolution, UnfoldedConv2d)
@@ -125,6 +132,18 @@ def _is_plain_convolution(layer: nn.Module) -> bool:
         and layer.padding_mode == "zeros"
         and not isinstance(layer.padding, str)
     )
+
+
+def _use_triton(module: nn.Module) -> None:
+    """Convolutions that fit become kernels, with the ReLU and the maximum that follow them."""
+    from databanzhaf.kernels.convolution import StackedConv2d, fits
+
+    def applies(layer: nn.Module) -> bool:
+        return isinstance(layer, nn.Conv2d) and _is_plain_convolution(layer) and fits(layer)
+
+    followed, followers = pooled_convolutions(module, applies)
+    _replace(module, lambda layer: layer in followers, lambda layer: nn.Identity())
+    _replace(module, applies, lambda layer: StackedConv2d(layer, pool=layer in followed))
 
 
 def _replace(

@@ -33,6 +33,9 @@ from databanzhaf.protocols import BoolArray, KeyArray
 # Bytes that layers write in a part of a chunk (forwards) from which on compiling takes less time
 # than eager steps: about 50 s on an H200.
 _LONG = 10**12
+# Bytes that layers write in a step that fills an H200: more models at a time train no faster, and a
+# call of many rarely has a whole chunk.
+_FULL = 1.6 * 10**9
 
 
 @dataclass
@@ -85,7 +88,7 @@ class Trainer(Steps):
         )
         # Compiling takes tens of seconds for each size, more than training a part of a chunk: only
         # whole chunks are compiled for.
-        self.compiles, self.warm = compiles, False
+        self.compiles, self.warm, self.eager_bytes = compiles, False, 0
         self.compiled = (
             self.eager.compiled(initial=program.make is None) if compiles else self.eager
         )
@@ -201,12 +204,10 @@ class Trainer(Steps):
             if self.device.type == "cuda":
                 torch.cuda.empty_cache()  # what earlier trainers left in torch's store is free too
             free = torch.cuda.mem_get_info(self.device)[0] if self.device.type == "cuda" else 2**30
-            self.chunk = int(
-                min(
-                    max(0.6 * free / self._bytes_per_model(), 1),
-                    16384 if self.device.type == "cuda" else 256,
-                )
+            most = (
+                min(16384, _FULL / max(self._step_bytes, 1)) if self.device.type == "cuda" else 256
             )
+            self.chunk = int(max(min(0.6 * free / self._bytes_per_model(), most), 1))
         return self.chunk
 
     def _bytes_per_model(self) -> float:
@@ -281,7 +282,7 @@ class Trainer(Steps):
         and the copies cost less than eager steps: for half a chunk, and for models so small that a
         step over all of them takes less time than starting its operations one by one. A part whose
         eager steps would take longer than compiling is compiled for, at its own size if it is less
-        than half.
+        than half; so is a whole chunk once the parts that could have been filled took that long.
         """
         chunk = self.chunk_size()
         if not self.compiles:
@@ -290,11 +291,14 @@ class Trainer(Steps):
         steps = self.recipe.epochs * min(
             self.recipe.batches_per_epoch or longest, -(-longest // batch)
         )
-        long = size * steps * self._step_bytes > _LONG
+        written = size * steps * self._step_bytes
+        long = written > _LONG
         worth_filling = 2 * size >= chunk or chunk * len(self.parameter_hashes) <= 10**8
-        if size == chunk or (worth_filling and (self.warm or long)):
+        if size == chunk or (worth_filling and (self.warm or long or self.eager_bytes > _LONG)):
             self.warm = True
             return chunk
+        if worth_filling:
+            self.eager_bytes += written
         return size if long else None
 
     @cached_property

@@ -80,7 +80,7 @@ def value(
     Parameters
     ----------
     game : games.Table, games.Function, games.Learner, or your own
-    notion : notion or list of semivalues
+    notion : Notion or list of semivalues
         By default Banzhaf(). For a list, such as ``[Banzhaf(), Shapley()]``, one run serves all,
         and a list of estimates is returned, in this order.
     estimator : str or estimator

@@ -59,7 +59,10 @@ def run(job: Job, out: Path, *, watch: Watcher | None = None) -> Result:
         note_other_table(job.settings.data)
     before, trained, kept, start = 0.0, 0.0, 0, None
     if job.closed:
-        closed.check_folder(out)
+        try:
+            closed.check_folder(out)
+        except LedgerMismatch as error:
+            raise error.with_differences(_differences(job, out)) from error
         finished = finish(job.game, job.settings.notion, estimator=closed.ESTIMATOR)
     else:
         with open_ledger(out / "run.db", job) as ledger:

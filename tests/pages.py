@@ -44,6 +44,7 @@ def accessible(page):
     page.evaluate("Promise.all(document.getAnimations().map((each) => each.finished))")
     if not page.evaluate("typeof axe === 'object'"):
         page.evaluate((Path(axe.__file__).parent / "axe.min.js").read_text())
-    found = page.evaluate("axe.run()")
+    # Every rule is run either way; to describe all that passes takes longer than to run them.
+    found = page.evaluate("axe.run({resultTypes: ['violations']})")
     assert [(each["id"], each["nodes"][0]["html"][:100]) for each in found["violations"]] == []
     return len(found["passes"])

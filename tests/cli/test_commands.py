@@ -298,9 +298,9 @@ def test_estimate_says_what_it_cannot_do(suppliers):
 
 
 def test_plan_predicts_what_a_run_then_has(suppliers):
-    options = ("--target", "bought", "--drop", "id", "--budget", 3000)
+    options = ("--target", "bought", "--drop", "id", "--budget", 1500)
     done = invoke(
-        "plan", suppliers, *options, "--pilot", 1000, "--stability", 0.8, "--epsilon", 0.1, "--json"
+        "plan", suppliers, *options, "--pilot", 500, "--stability", 0.8, "--epsilon", 0.1, "--json"
     )
     assert done.exit_code == 0, done.output
     plan = json.loads(done.stdout)
@@ -317,11 +317,11 @@ def test_plan_predicts_what_a_run_then_has(suppliers):
     assert invoke("value", suppliers, *options, "--out", "seed0").exit_code == 0
     assert values("seed0")["std_error"].median() == pytest.approx(predicted["std_error"], rel=0.1)
     job = prepare(Settings(suppliers, "bought", drop=("id",)))
-    other = db.value(job.game, budget=3000, seed=99).values  # the same rows, other coalitions
+    other = db.value(job.game, budget=1500, seed=99).values  # the same rows, other coalitions
     assert db.ranking.spearman(values("seed0")["value"], other) == pytest.approx(
         predicted["stability"], abs=0.15
     )
-    words = invoke("plan", suppliers, *options)
+    words = invoke("plan", suppliers, *options, "--pilot", 100)
     assert words.exit_code == 0
     assert "your --budget" in words.stdout
 

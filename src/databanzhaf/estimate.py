@@ -167,7 +167,8 @@ class Estimate:
         \mathrm{se}_i)`.
 
         A standard error of 0 leaves no doubt (0 below 0, else 1), an infinite one nothing but doubt
-        (1); m coalitions never give less than 2^-m. NaN where the standard error is unknown.
+        (1); m coalitions never give less than 2^-m, and a closed form draws none. NaN where the
+        standard error is unknown.
         """
         from scipy.stats import t
 
@@ -178,9 +179,10 @@ class Estimate:
         p[measured] = t.cdf(self.values[measured] / errors[measured], freedom[measured])
         # A coin that decided m times who is in cannot say more than 2^-m; Student's law does, for a
         # handful of evaluations.
-        coalitions = self.n_evaluations / max(1, len(self.values_by_repeat))
-        coalitions /= getattr(self.estimator, "unit", 1)
-        p = np.where(errors == 0, p, np.maximum(p, np.exp2(-coalitions)))
+        if self.n_evaluations:
+            coalitions = self.n_evaluations / max(1, len(self.values_by_repeat))
+            coalitions /= getattr(self.estimator, "unit", 1)
+            p = np.where(errors == 0, p, np.maximum(p, np.exp2(-coalitions)))
         return np.where(np.isnan(errors) | (measured & np.isnan(freedom)), np.nan, p)
 
     def below_zero(self, level: float = 0.05) -> BoolArray:
@@ -259,8 +261,11 @@ class Estimate:
         )
 
     def digits(self) -> int:
-        """Decimals that show two digits of a typical standard error, or six of a typical value."""
-        known = self.std_errors[np.isfinite(self.std_errors) & (self.std_errors > 0)]
+        """Decimals that show two digits of a typical standard error (of the run, or of an exact
+        one's jury), or six of a typical value.
+        """
+        errors = self.std_errors if self.std_errors.any() else self.errors.std_errors
+        known = errors[np.isfinite(errors) & (errors > 0)]
         scale, wanted = (np.median(known), 2) if known.size else (np.abs(self.values).max(), 6)
         return int(np.clip(wanted - 1 - np.floor(np.log10(scale)), 0, 12)) if scale > 0 else 1
 

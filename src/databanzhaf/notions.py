@@ -11,6 +11,7 @@ Weights live in logs, so they are finite for any n.
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
@@ -257,6 +258,22 @@ def written(number: float) -> str:
     """As short as it can be without becoming another number."""
     text = f"{number:g}"
     return text if float(text) == number else repr(float(number))
+
+
+def all_named(text: str) -> Notion:
+    """One notion, or several that one run serves, by names with commas between them.
+
+    >>> all_named("banzhaf,shapley,beta(16,1)").name
+    'banzhaf, shapley, beta(16,1)'
+    """
+    # A comma in brackets, or before a number, belongs to a notion.
+    notions = [named(part) for part in re.split(r",(?![^(]*\))(?=\s*[^\W\d])", text)]
+    names = [each.name for each in notions]
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise InvalidInput(
+            "`notion` must name each notion once", got=f"{twice[0]} twice", remedy="Drop one."
+        )
+    return notions[0] if len(notions) == 1 else Together(tuple(notions))
 
 
 def named(text: str) -> Notion:

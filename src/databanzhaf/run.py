@@ -119,14 +119,6 @@ def value(
     >>> [each.values for each in value(games.Table([0, 0, 0, 1]), [Banzhaf(), Shapley()])]
     [array([0.5, 0.5]), array([0.5, 0.5])]
     """
-    several, notion = isinstance(notion, (list, tuple)), check_notion(notion)
-    notions = each_of(notion)
-    known = isinstance(game, ClosedGame) and all(ClosedForm().gives(each) for each in notions)
-    if known and estimator == "auto" and ledger is None and until is None:
-        estimator = ClosedForm()
-    if estimator == "closed_form" or isinstance(estimator, ClosedForm):
-        estimates = [ClosedForm().values(game, each) for each in notions]
-        return estimates if several else estimates[0]
     finished = finish(
         game,
         notion,
@@ -139,17 +131,18 @@ def value(
         until=until,
         progress=progress,
     )
+    several = isinstance(notion, (list, tuple))
     return [finished.estimate, *finished.others] if several else finished.estimate
 
 
 @dataclass(frozen=True, eq=False)
 class Finished:
-    """What a run leaves: its estimate, the evaluations behind it, how it stood on the way, and the
-    estimates of further notions.
+    """What a run leaves: its estimate, the evaluations behind it (None for a closed form), how it
+    stood on the way, and the estimates of further notions.
     """
 
     estimate: Estimate
-    evaluations: Evaluations
+    evaluations: Evaluations | None
     checkpoints: tuple[Checkpoint, ...]
     others: tuple[Estimate, ...] = ()
 
@@ -169,6 +162,13 @@ def finish(
     checkpoints: bool = False,
 ) -> Finished:
     """`value`, with everything that the run leaves; with `checkpoints` also how it went."""
+    notion = check_notion(notion)
+    known = isinstance(game, ClosedGame) and all(map(ClosedForm().gives, each_of(notion)))
+    if known and estimator == "auto" and ledger is None and until is None:
+        estimator = ClosedForm()
+    if estimator == "closed_form" or isinstance(estimator, ClosedForm):
+        first, *others = (ClosedForm().values(game, each) for each in each_of(notion))
+        return Finished(first, None, (), tuple(others))
     with ExitStack() as stack:
         run = begun(
             stack,

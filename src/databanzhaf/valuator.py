@@ -135,6 +135,7 @@ class DataBanzhaf(BaseEstimator):  # type: ignore[misc]
             until=self.until,
             progress=self.progress,
         )
+        assert finished.evaluations is not None  # no name stands for a game in closed form
         self.estimate_: Estimate = finished.estimate
         self._evaluations = finished.evaluations
         train = ~self.held_out_

@@ -255,7 +255,17 @@ def test_estimate_reads_other_notions_and_metrics_without_training(suppliers):
         assert Path(json.loads(done.stdout)["values"]).name == f"{name}.csv"
     assert ledger.read_bytes() == before
     direct = invoke(
-        *base, "--notion", "shapley", "--metric", "accuracy", "--budget", 2500, "--out", "direct"
+        *base,
+        "--notion",
+        "shapley",
+        "--metric",
+        "accuracy",
+        "--estimator",
+        "permutation",
+        "--budget",
+        2500,
+        "--out",
+        "direct",
     )
     assert direct.exit_code == 0
     assert (
@@ -287,7 +297,7 @@ def test_estimate_says_what_it_cannot_do(suppliers):
     )
     done = invoke("estimate", "runs/suppliers/run.db", "--notion", "shapley")
     assert done.exit_code == 2
-    assert "--estimator permutation" in done.stderr
+    assert "with --notion shapley, or with banzhaf,shapley for one run" in done.stderr
     Path(suppliers).write_text(Path(suppliers).read_text().replace("yes", "no", 1))
     done = invoke("estimate", "runs/suppliers/run.db")
     assert done.exit_code == 2

@@ -116,3 +116,37 @@ def test_a_ledger_or_another_estimator_evaluates():
 def test_bad_input(make, sentence):
     with pytest.raises(db.InvalidInput, match=sentence):
         make()
+
+
+def test_votes_are_the_score_of_all_rows_but_oneself():
+    X, y, X_val, y_val = rows(9, 3, seed=7)
+    held = Neighbors(db.Dataset(X, y, X_val, y_val), 4)
+    everyone = held.utility(np.ones((1, 9), dtype=bool), np.zeros(1, np.uint64))
+    assert held.votes().mean() == pytest.approx(everyone[0])
+    across = Neighbors(db.Dataset(X, y), 4)
+    for judge, said in enumerate(across.votes()):
+        others = np.arange(9) != judge
+        alone = Neighbors(db.Dataset(X[others], y[others], X[[judge]], y[[judge]]), 4)
+        assert said == alone.votes()[0]
+    assert Neighbors(db.Dataset(X[:2], y[:2]), 4).votes().tolist() == [0, 0]  # y differs
+
+
+def test_rows_far_away_have_no_value_that_rounding_made():
+    """The values of rows that are never near are as small as they are, and nobody is flagged."""
+    rng = np.random.default_rng(5)
+    X, X_val = rng.normal(size=(3000, 2)), rng.normal(size=(60, 2))
+    y, y_val = rng.integers(0, 2, 3000), rng.integers(0, 2, 60)
+    far = np.linalg.norm(X, axis=1) > 3
+    found = db.value(Neighbors(db.Dataset(X, y, X_val, y_val)))
+    assert np.abs(found.values[far]).min() < 1e-30
+    assert not found.below_zero()[np.abs(found.values) < 1e-12].any()
+
+
+def test_p_values_of_a_closed_form_are_those_of_the_jury():
+    from scipy.stats import t
+
+    found = db.value(Neighbors(db.Dataset(*rows(30, 2, seed=6, judges=40)), 3))
+    errors = found.population.std_errors
+    some = errors > 0
+    expected = t.cdf(found.values[some] / errors[some], 39)
+    np.testing.assert_allclose(found.p_values()[some], expected)

@@ -131,6 +131,17 @@ def reports(tmp_path_factory):
             "--budget",
             "200",
         ),
+        "closed form": (
+            suppliers,
+            "--target",
+            "bought",
+            "--id",
+            "id",
+            "--drop",
+            "supplier",
+            "--model",
+            "knn",
+        ),
         "no errors": (
             suppliers,
             "--target",

@@ -8,7 +8,7 @@ import pytest
 from tests.pages import accessible
 
 pytestmark = pytest.mark.browser
-NAMES = ["rows", "groups", "images", "regression", "nasty", "no errors"]
+NAMES = ["rows", "groups", "images", "regression", "nasty", "closed form", "no errors"]
 
 
 @pytest.fixture

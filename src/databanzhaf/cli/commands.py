@@ -35,7 +35,7 @@ from databanzhaf.cli.options import (
     Keep,
     Metric,
     Model,
-    Notion,
+    Notions,
     Open,
     Repeats,
     Seed,
@@ -110,7 +110,7 @@ def value(
     id: Id = None,
     drop: Drop = None,
     text: Text = None,
-    notion: Notion = "banzhaf",
+    notion: Notions = "banzhaf",
     estimator: How = "auto",
     budget: Budget = 5000,
     repeats: Repeats = None,
@@ -195,7 +195,7 @@ def plan(
     id: Id = None,
     drop: Drop = None,
     text: Text = None,
-    notion: Notion = "banzhaf",
+    notion: Notions = "banzhaf",
     estimator: How = "auto",
     budget: Budget = 5000,
     repeats: Repeats = None,
@@ -242,6 +242,9 @@ def plan(
             answer(asdict(made))
             return
         screen = Screen()
+        if not made.pilot:
+            screen.print(" ".join(made.notes))
+            return
         memory = ""
         if made.memory_bytes is not None:
             memory = f" Memory: {in_bytes(made.memory_bytes)}, whatever the number of evaluations."
@@ -298,9 +301,12 @@ def _value_once(
     job = pipeline.prepare(settings)
     if not quiet:
         introduce(screen, job)
-    with stops_after_a_batch(folder, watch=not as_json and sys.stderr.isatty()) as watcher:
-        told = watcher if quiet or as_json else _forecasting(screen, job, watcher)
-        result = pipeline.run(job, folder, watch=told)
+    if job.closed:  # there is no batch to wait for
+        result = pipeline.run(job, folder)
+    else:
+        with stops_after_a_batch(folder, watch=not as_json and sys.stderr.isatty()) as watcher:
+            told = watcher if quiet or as_json else _forecasting(screen, job, watcher)
+            result = pipeline.run(job, folder, watch=told)
     with stops_after_the_values(folder):
         if curve:
             result = pipeline.add_curve(result, folder)

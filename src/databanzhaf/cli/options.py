@@ -25,8 +25,8 @@ Fraction = Annotated[
 Model = Annotated[
     str,
     typer.Option(
-        help="Model to train: forest, mlp, logistic, linear, boosting, knn, or "
-        "package.module:factory."
+        help="Model to train: forest, mlp, logistic, linear, boosting, knn (exact values without "
+        "a training, where it can), or package.module:factory."
     ),
 ]
 Task = Annotated[str, typer.Option(help="auto, classification or regression.")]
@@ -61,14 +61,20 @@ Text = Annotated[
     list[str] | None,
     typer.Option(help="Column of codes, read as written and not as numbers; may be repeated."),
 ]
-Notion = Annotated[
-    str, typer.Option(help="banzhaf, shapley, beta:16,1, loo, least-core or weighted-banzhaf:0.3.")
+_NOTIONS = "banzhaf, shapley, beta:16,1, loo, least-core or weighted-banzhaf:0.3"
+Notion = Annotated[str, typer.Option(help=f"{_NOTIONS}.")]
+Notions = Annotated[
+    str,
+    typer.Option(
+        help=f"{_NOTIONS}; or several from one run: 'banzhaf,shapley,beta(16,1)'. values.csv has "
+        "the first, values-shapley.csv and the like the others."
+    ),
 ]
 How = Annotated[
     str,
     typer.Option(
-        help="auto, regression, regression:paired, reuse, permutation (one run serves all "
-        "notions), marginal, exact, ..."
+        help="auto, regression, regression:paired, regression:sizes, reuse, permutation, marginal, "
+        "exact, closed_form, ..."
     ),
 ]
 Budget = Annotated[

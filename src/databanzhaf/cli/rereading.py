@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -43,9 +42,8 @@ def estimate(
 
             result = pipeline.reread(ledger, notion=notion, metric=metric, model=model, watch=watch)
         folder = ledger if ledger.is_dir() else ledger.parent
-        parts = re.findall(r"[\w.]+", result.estimate.notion.name)
-        name = "-".join(["values", *parts, *([metric] if metric else [])])
-        path, settings = out or folder / f"{name}.csv", result.job.settings
+        name = pipeline.table_name(result.estimate.notion, metric)
+        path, settings = out or folder / name, result.job.settings
         inputs: list[Path | str | None] = [
             folder / "run.db" if ledger.is_dir() else ledger,
             folder / "run.json",

@@ -42,11 +42,15 @@ def introduce(screen: Screen, job: Job) -> None:
     )
     if job.read_as:
         screen.print(job.read_as)
-    if job.metric == "probability":
+    if job.closed:
+        screen.print("The score is the share of the nearest rows that have the true class.")
+    elif job.metric == "probability":
         screen.print("A model's score is the mean probability that it gives to the true class.")
     counted = " Rows count from 0." if job.who == "rows" else ""
     if job.across:
-        screen.print(f"Every model is judged by rows that it has not seen.{counted}")
+        judged = "Every model is judged by rows that it has not seen."
+        judged = "Every row judges the others." if job.closed else judged
+        screen.print(f"{judged}{counted}")
     elif job.settings.validation is None:
         screen.print(
             "The validation rows are held out of the table and get no value; another --seed holds "
@@ -77,7 +81,8 @@ def summary(result: Result, folder: Path) -> dict[str, Any]:
         "lowest": table.head(10).drop(columns="flag").to_dict(orient="records"),
         "command": command_of(result, folder),
         "values": str(folder / "values.csv"),
-        "ledger": str(folder / "run.db"),
+        "other_values": [str(folder / name) for name in result.others],
+        "ledger": None if result.evaluations is None else str(folder / "run.db"),
         "notes": [*job.notes, *_doubts(result)],
     }
 
@@ -96,18 +101,25 @@ def _finite(number: float) -> float | None:
 def tell(screen: Screen, result: Result) -> None:
     """The lowest values, what to think of them, and who is flagged."""
     _show_lowest(screen, result)
+    if result.job.closed:
+        screen.print(
+            f"These are exact values by a closed form for {result.job.neighbors} nearest "
+            "neighbours; no model was trained."
+        )
     if (scores := result.record.scores) is not None:
         which = "the other rows" if result.job.across else f"all {result.job.who}"
-        screen.print(
-            f"A model trained on {which} scores {scores['all']:.3f}, a guess {scores['none']:.3f}."
-        )
+        model = f"A model trained on {which} scores"
+        if result.job.closed:
+            model = f"The {result.job.neighbors} nearest of {which} score"
+        screen.print(f"{model} {scores['all']:.3f}, a guess {scores['none']:.3f}.")
     for sentence in (*_doubts(result), _verdict(result)):
         screen.print(sentence)
 
 
 def tell_files(screen: Screen, result: Result, folder: Path, page: Path) -> None:
     """What was written, and how to make it again."""
-    made = ["values.csv", "run.db", "run.json"]
+    made = ["values.csv", *([] if result.evaluations is None else ["run.db"]), "run.json"]
+    made[1:1] = result.others
     made += ["clusters.csv"] if result.job.who == "clusters" else []
     made += ["curve.json"] if result.curve is not None else []
     written = ", ".join(str(folder / name) for name in made)
@@ -129,9 +141,9 @@ def _show_lowest(screen: Screen, result: Result) -> None:
         number = f"{line['value']:+.{digits}f}"
         rows.append([*(str(line[name]) for name in names), number, interval, line["flag"]])
     header = [job.settings.target if name == "label" else name for name in names]
-    n, count = len(table), f"{estimate.n_evaluations:,} evaluations"
+    n, count = len(table), "" if job.closed else f", {estimate.n_evaluations:,} evaluations"
     which = f"The {len(rows)} lowest of {n:,}" if len(rows) < n else f"All {n}"
-    title = f"{which} {estimate.notion.name} values ({job.metric}), {count}"
+    title = f"{which} {estimate.notion.name} values ({job.metric}){count}"
     show_table(screen, [*header, "value", "95% interval", "flag"], rows, title)
 
 
@@ -155,7 +167,8 @@ def _doubts(result: Result) -> list[str]:
             f"{unknown:,} of {len(estimate.values):,} {result.job.who} have no interval yet: too "
             "few evaluations say anything about them. Raise --budget; nothing is trained twice."
         )
-    if estimate.estimator.name != "exact" and estimate.n_evaluations < FEW:
+    exact = estimate.estimator.name == "exact" or result.evaluations is None
+    if not exact and estimate.n_evaluations < FEW:
         doubts.append(
             f"{estimate.n_evaluations} evaluations are too few for reliable values. Raise --budget "
             "to some thousands; nothing is trained twice."
@@ -175,9 +188,10 @@ def _doubts(result: Result) -> list[str]:
 
 def _stopped_early(result: Result) -> list[str]:
     """What became of --until."""
-    settings, coalitions = result.job.settings, len(result.evaluations)
-    if settings.until is None:
+    settings = result.job.settings
+    if settings.until is None or result.evaluations is None:
         return []
+    coalitions = len(result.evaluations)
     if coalitions < settings.budget:
         reached = f"{coalitions:,} of {settings.budget:,} coalitions"
         return [f"--until {settings.until} stopped the run after {reached}."]
@@ -186,7 +200,7 @@ def _stopped_early(result: Result) -> list[str]:
 
 def _verdict(result: Result) -> str:
     from databanzhaf.pipeline.notes import learns_nothing
-    from databanzhaf.report.content import REASONS, none_suspect
+    from databanzhaf.report.content import REASONS, harm, none_suspect
 
     job, suspects, n = result.job, result.suspects, len(result.table)
     who, flag = job.who, job.settings.flag
@@ -204,7 +218,7 @@ def _verdict(result: Result) -> str:
         counted = ", judged by these validation rows"
         if result.estimate.population is not None:
             counted = ", also if other rows had judged"
-        rule = f"below zero beyond chance{counted}: models trained with {them} tend to score worse"
+        rule = f"below zero beyond chance{counted}: {harm(result.estimate, them)}"
     count = f"{len(suspects):,} of {n:,} {who}"
     return f"{count} {verb} {rule}. Begin with the lowest. {REASONS[who]}"
 

@@ -124,7 +124,8 @@ class Neighbors:
         sums, squares = np.zeros((2, n))
         for order, right in self._by_distance():
             voted = pushes * right
-            after = voted.sum() - np.cumsum(voted)
+            # From the far end: a difference of sums would leave its rounding to rows far away.
+            after = np.append(np.cumsum(voted[:0:-1])[::-1], 0.0)
             values = becomes * right - after
             sums[order] += values
             squares[order] += values**2
@@ -137,6 +138,24 @@ class Neighbors:
             spread = np.maximum(squares - sums**2 / count, 0.0)
             variance = spread / judges**2 * count / (count - 1)
         return ClosedForm(sums / judges, variance, judges)
+
+    def votes(self) -> FloatArray:
+        """The share of right votes of each judging row among all rows but itself, (judges,)."""
+        said = np.zeros(len(self._judges))
+        for place, distances in self._distances():
+            if self.dataset.judges is not None:
+                distances[self.dataset.judges[place]] = np.inf
+            # The k nearest without sorting all; of equally near rows the first.
+            farthest = np.partition(distances, min(self.k, self.n_players) - 1)[: self.k].max()
+            near = np.flatnonzero(distances <= min(farthest, np.finfo(np.float64).max))
+            near = near[np.argsort(distances[near], kind="stable")][: self.k]
+            said[place] = (self.dataset.y[near] == self.dataset.y_val[place]).sum() / self.k
+        return said
+
+    def guesses(self) -> FloatArray:
+        """What a guess says, (judges,): the share of each row's label among the judging rows."""
+        _, which, counts = np.unique(self.dataset.y_val, return_inverse=True, return_counts=True)
+        return np.asarray(counts[which] / len(which))
 
     def fingerprint(self) -> dict[str, str]:
         judged = {} if self.dataset.judges is None else {"judged": "across"}
@@ -152,18 +171,22 @@ class Neighbors:
         """For each judge the players, nearest first and without itself, and which of them have its
         label.
         """
+        own, labels = self.dataset.judges, self.dataset.y_val
+        for place, distances in self._distances():
+            order = np.argsort(distances, kind="stable")
+            if own is not None:
+                order = order[order != own[place]]
+            yield order, self.dataset.y[order] == labels[place]
+
+    def _distances(self) -> Iterator[tuple[int, FloatArray]]:
+        """The place of each judge, and the squared distances of all rows from it."""
         from scipy.spatial.distance import cdist
 
-        own, labels = self.dataset.judges, self.dataset.y_val
         step = max(1, _BLOCK // self.n_players)
         for low in range(0, len(self._judges), step):
             # By differences: a product of matrices would round equal rows differently.
-            distances = cdist(self._judges[low : low + step], self._X, "sqeuclidean")
-            for place, distance in enumerate(distances, start=low):
-                order = np.argsort(distance, kind="stable")
-                if own is not None:
-                    order = order[order != own[place]]
-                yield order, self.dataset.y[order] == labels[place]
+            block = cdist(self._judges[low : low + step], self._X, "sqeuclidean")
+            yield from enumerate(block, start=low)
 
     def __repr__(self) -> str:
         return f"Neighbors({self.dataset!r}, k={self.k})"

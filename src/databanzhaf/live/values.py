@@ -16,7 +16,7 @@ from databanzhaf.evaluations import Evaluations
 from databanzhaf.ledger import Ledger, read_evaluations
 from databanzhaf.live.curve import Curve, finite
 from databanzhaf.live.place import Place
-from databanzhaf.notions import Banzhaf
+from databanzhaf.notions import Banzhaf, each_of
 from databanzhaf.pipeline import Flag, Job, prepare
 from databanzhaf.pipeline.record import Record, read_record
 from databanzhaf.pipeline.result import suspects_of, value_table
@@ -108,7 +108,7 @@ class Reader:
         with Ledger.looking(self._place.ledger) as ledger:
             shape = None if record is None else record.shape
             evaluations = read_evaluations(ledger, None if job is None else job.game, shape)
-        notion = Banzhaf() if record is None else record.settings.notion
+        notion = Banzhaf() if record is None else each_of(record.settings.notion)[0]
         asked = "auto" if record is None else record.estimator or record.settings.estimator
         players = None if job is None else job.shown
         began = time.thread_time()

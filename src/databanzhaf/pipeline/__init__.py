@@ -9,12 +9,13 @@ from databanzhaf.pipeline.labelling import (
     prepare_labels,
     run_labels,
 )
-from databanzhaf.pipeline.outputs import check_not_input, write_table
+from databanzhaf.pipeline.outputs import check_not_input, table_name, write_table
 from databanzhaf.pipeline.plan import forecast, make_plan
 from databanzhaf.pipeline.preparing import Job, prepare
 from databanzhaf.pipeline.record import Record
+from databanzhaf.pipeline.rereading import reread
 from databanzhaf.pipeline.result import Result
-from databanzhaf.pipeline.running import add_curve, reread, run, run_shard, worst_clusters
+from databanzhaf.pipeline.running import add_curve, run, run_shard, worst_clusters
 from databanzhaf.pipeline.settings import Flag, Settings
 
 __all__ = [
@@ -40,6 +41,7 @@ __all__ = [
     "run",
     "run_labels",
     "run_shard",
+    "table_name",
     "worst_clusters",
     "write_table",
 ]

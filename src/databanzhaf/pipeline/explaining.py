@@ -11,8 +11,8 @@ import numpy as np
 from databanzhaf.attribution import Attribution, attribution_of
 from databanzhaf.errors import InvalidInput
 from databanzhaf.pipeline.preparing import Job
+from databanzhaf.pipeline.rereading import reread
 from databanzhaf.pipeline.result import Result
-from databanzhaf.pipeline.running import reread
 from databanzhaf.protocols import FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -95,6 +95,12 @@ def explainer(ledger: Path) -> Explainer:
             "predictions are explained by all players",
             got="a run in which the rows of some clusters are shown",
             remedy="Explain the run of the clusters, in the folder above.",
+        )
+    if result.evaluations is None:
+        raise InvalidInput(
+            "predictions are explained by the models of a run, and this one is a closed form for "
+            "nearest neighbours that trains none",
+            remedy="Run `databanzhaf value` with --estimator regression and another --out.",
         )
     found = attribution_of(result.evaluations, result.estimate, job.game)
     return Explainer(result, found, _numbers(job))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ import numpy as np
 from databanzhaf.applications import Curve
 from databanzhaf.errors import InvalidInput, check_path
 from databanzhaf.files import write_text
+from databanzhaf.protocols import Notion
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,6 +28,12 @@ def write_table(path: Path, table: pd.DataFrame) -> None:
     bare = any("\r" in str(name) for column in named for name in column)
     how: dict[str, Any] = {"quoting": csv.QUOTE_NONNUMERIC if bare else csv.QUOTE_MINIMAL}
     write_text(path, table.to_csv(index=False, **how))
+
+
+def table_name(notion: Notion, metric: str | None = None) -> str:
+    """The file of the values of another notion or metric: values-beta-16-1-accuracy.csv."""
+    parts = re.findall(r"[\w.]+", notion.name)
+    return "-".join(["values", *parts, *([metric] if metric else [])]) + ".csv"
 
 
 def write_curve(path: Path, curve: Curve, values: dict[str, Any]) -> None:

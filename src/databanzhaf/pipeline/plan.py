@@ -21,7 +21,7 @@ from databanzhaf.diagnostics import stability as rank_stability
 from databanzhaf.errors import EvaluationFailed, InvalidInput, check_between, check_count
 from databanzhaf.estimate import Estimate
 from databanzhaf.evaluators import play
-from databanzhaf.notions import Banzhaf, LeastCore
+from databanzhaf.notions import Banzhaf, LeastCore, each_of
 from databanzhaf.pipeline.notes import in_clusters
 from databanzhaf.pipeline.preparing import Job
 from databanzhaf.pipeline.running import open_ledger
@@ -42,6 +42,10 @@ _BOUNDED = (
 )
 
 
+_NOTHING = (
+    "Nothing needs to be planned: the values of nearest neighbours are exact, by a closed form, "
+    "and no model is trained."
+)
 # Below this rank stability a run says what would do.
 LOW_STABILITY = 0.5
 # The largest number of evaluations that is planned for.
@@ -99,6 +103,8 @@ def make_plan(
         check_between("std_error", std_error, 0, np.inf, "Try 0.005.")
     check_between("stability", stability, 0, 1, "Try 0.9.")
     notion, n = job.settings.notion, job.dataset.n_players
+    if job.closed:
+        return Plan(n, 0, 0.0, 0.0, 0.0, None, (), (_NOTHING,))
     design = design_of(
         job.game, notion, job.settings.budget, job.settings.seed, job.settings.estimator
     )
@@ -170,6 +176,11 @@ def make_plan(
                 "The paper's guarantee is for Banzhaf values of a metric between 0 and 1; it says "
                 "nothing here."
             )
+    first, *others = each_of(notion)
+    if others:
+        notes.append(
+            f"Errors and stability are those of {first.name} values; other notions have their own."
+        )
     if isinstance(notion, LeastCore):
         notes.append("The least core has no standard errors; only time can be predicted.")
     return Plan(n, m0, seconds, error, signal, _peak_memory(), tuple(options), tuple(notes))

@@ -13,8 +13,9 @@ from databanzhaf.data import Dataset
 from databanzhaf.errors import InvalidInput
 from databanzhaf.evaluations import Evaluations
 from databanzhaf.evaluators import Processes, cluster
+from databanzhaf.games import Neighbors
 from databanzhaf.models import is_classification
-from databanzhaf.pipeline import columns, notes
+from databanzhaf.pipeline import closed, columns, notes
 from databanzhaf.pipeline.rows import Model, make_ready
 from databanzhaf.pipeline.settings import Settings
 from databanzhaf.protocols import Evaluator, Game, IntArray
@@ -54,6 +55,16 @@ class Job:
         return self.game.fingerprint().get("metric", "unknown")
 
     @property
+    def neighbors(self) -> int | None:
+        """How many nearest rows vote, if the values are their closed form; None otherwise."""
+        return self.game.k if isinstance(self.game, Neighbors) else None
+
+    @property
+    def closed(self) -> bool:
+        """Whether the values are known in closed form, so that nothing is trained."""
+        return self.neighbors is not None
+
+    @property
     def across(self) -> bool:
         """Whether the rows judge each other."""
         return self.dataset.judges is not None
@@ -61,6 +72,8 @@ class Job:
     @property
     def in_folds(self) -> bool:
         """Whether they do so in folds, since the run's coalitions leave no row outside."""
+        if self.closed:
+            return False
         settings = self.settings
         how = (settings.notion, settings.budget, settings.seed, settings.estimator)
         return self.across and hasattr(design_of(self.game, *how), "judge_folds")
@@ -91,10 +104,15 @@ class Job:
         design = design_of(self.game, settings.notion, budget, settings.seed, settings.estimator)
         return repeats_that_pay(design, self.game.stochastic, budget)
 
-    def continued(self, evaluations: Evaluations) -> list[str]:
+    def continued(self, evaluations: Evaluations | None) -> list[str]:
         """A note if the run continues with random coalitions where a new one would list all."""
         settings = self.settings
-        if settings.estimator != "auto" or settings.until or evaluations.design.size is not None:
+        if (
+            evaluations is None
+            or settings.estimator != "auto"
+            or settings.until
+            or evaluations.design.size is not None
+        ):
             return []
         fresh = design_of(self.game, settings.notion, settings.budget, settings.seed)
         if fresh.size is None:
@@ -105,9 +123,11 @@ class Job:
         ]
 
 
-def prepare(settings: Settings, fingerprint: dict[str, str] | None = None) -> Job:
+def prepare(
+    settings: Settings, fingerprint: dict[str, str] | None = None, *, trained: bool = False
+) -> Job:
     """Read and check everything; writes nothing. With the fingerprint of a game that was played no
-    model is made.
+    model is made; if it was `trained`, it is that of a model even where a closed form is known.
     """
     settings.check()
     digests = {path: file_digest(path) for path in (settings.data, settings.validation) if path}
@@ -124,7 +144,15 @@ def prepare(settings: Settings, fingerprint: dict[str, str] | None = None) -> Jo
         features, seed = table.drop(columns=left_out), settings.seed
         of_row = clusters(features, target, settings.clusters, classifies=classifies, seed=seed)
         groups = _players(of_row, settings.open)
-    model = Model(settings.model, settings.metric, settings.jobs, settings.device, fingerprint)
+    in_closed_form = not trained and closed.is_asked(settings, classifies)
+    model = Model(
+        settings.model,
+        settings.metric,
+        settings.jobs,
+        settings.device,
+        fingerprint,
+        in_closed_form,
+    )
     ready = make_ready(
         table.drop(columns=left_out),
         target,

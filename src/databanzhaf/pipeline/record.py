@@ -17,6 +17,7 @@ from databanzhaf._version import __version__
 from databanzhaf.errors import InvalidInput, short
 from databanzhaf.estimate import Estimate
 from databanzhaf.files import write_text
+from databanzhaf.pipeline import closed
 from databanzhaf.pipeline.preparing import Job
 from databanzhaf.pipeline.settings import Settings
 from databanzhaf.pipeline.standing import Start
@@ -36,6 +37,11 @@ class Record:
     evaluations: int | None = None
     repeats: int | None = None
     scores: dict[str, float] | None = None
+
+    @property
+    def closed(self) -> bool:
+        """Whether the values are a closed form, and there is no ledger."""
+        return self.estimator == closed.ESTIMATOR
 
     @property
     def shape(self) -> tuple[int, int] | None:
@@ -187,7 +193,9 @@ def _checked(stored: Any, folder: Path) -> Record:
         )
     counts = {name: stored.get(name) for name in ("evaluations", "repeats")}
     for name, count in counts.items():
-        _need(count is None or (type(count) is int and count > 0), f"`{name}` is {short(count)}")
+        least = 0 if stored.get("estimator") == closed.ESTIMATOR else 1
+        known = count is None or (type(count) is int and count >= least)
+        _need(known, f"`{name}` is {short(count)}")
     started_in = stored.get("started_in")
     _need(started_in is None or isinstance(started_in, str), f"`started_in` is {short(started_in)}")
     settings = _settings(stored["settings"])

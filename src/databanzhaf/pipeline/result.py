@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,6 +13,7 @@ from databanzhaf.diagnostics import Checkpoint, Trust, examine, stability
 from databanzhaf.estimate import Estimate
 from databanzhaf.evaluations import Evaluations
 from databanzhaf.pipeline.notes import learns_nothing
+from databanzhaf.pipeline.outputs import table_name
 from databanzhaf.pipeline.preparing import Job
 from databanzhaf.pipeline.record import Record
 from databanzhaf.protocols import IntArray
@@ -33,16 +35,20 @@ class Result:
     suspects : int64 array, or None
         Player numbers, lowest value first; None where the rule needs standard errors and there are
         none.
+    evaluations : Evaluations or None
+        None for a closed form.
     record : Record
         What run.json says of it.
     seconds, kept : float, int
         Training time and number of all evaluations in the ledger, which may hold more than were
         used.
+    others : file name → pandas.DataFrame
+        The same lines for each further notion of the run.
     """
 
     job: Job
     estimate: Estimate
-    evaluations: Evaluations
+    evaluations: Evaluations | None
     checkpoints: tuple[Checkpoint, ...]
     trust: Trust
     suspects: IntArray | None
@@ -51,6 +57,7 @@ class Result:
     seconds: float
     kept: int
     curve: Curve | None = None
+    others: Mapping[str, pd.DataFrame] = field(default_factory=dict)
 
 
 def make_result(
@@ -65,7 +72,9 @@ def make_result(
     estimate, evaluations, checkpoints = (
         finished.estimate, finished.evaluations, finished.checkpoints,
     )  # fmt: skip
-    trust = examine(evaluations, estimate, job.shown)
+    trust = Trust(None, None, None)  # of a closed form, which draws nothing
+    if evaluations is not None:
+        trust = examine(evaluations, estimate, job.shown)
     if job.shown is not None:
         estimate = estimate.of(job.shown)
         seen = (each.estimate.of(job.shown) for each in checkpoints)
@@ -83,7 +92,14 @@ def make_result(
         seconds,
         kept,
         curve,
+        {table_name(each.notion): _other_table(job, each, record) for each in finished.others},
     )
+
+
+def _other_table(job: Job, estimate: Estimate, record: Record) -> pd.DataFrame:
+    """The values of a further notion, with its own suspects."""
+    shown = estimate if job.shown is None else estimate.of(job.shown)
+    return value_table(job, shown, suspects_of(job, shown, record))
 
 
 def suspects_of(job: Job, estimate: Estimate, record: Record) -> IntArray | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -13,33 +13,31 @@ from typing import Any
 import numpy as np
 
 from databanzhaf.applications import removal_curve
-from databanzhaf.diagnostics import Checkpoint, history
+from databanzhaf.diagnostics import Checkpoint
 from databanzhaf.errors import (
     DatabanzhafError,
     DatabanzhafWarning,
-    DesignMismatch,
     InvalidInput,
     LedgerMismatch,
-    check_path,
 )
 from databanzhaf.estimate import Estimate
-from databanzhaf.ledger import Ledger, read_evaluations
-from databanzhaf.notions import named
-from databanzhaf.pipeline import outputs, scoring
-from databanzhaf.pipeline.preparing import Job, prepare
+from databanzhaf.evaluators import Local, Processes
+from databanzhaf.ledger import Ledger
+from databanzhaf.models import make_game
+from databanzhaf.notions import each_of
+from databanzhaf.pipeline import closed, outputs, scoring
+from databanzhaf.pipeline.preparing import Job
 from databanzhaf.pipeline.record import (
-    Record,
     earlier_record,
     make_record,
     read_record,
     write_record,
 )
-from databanzhaf.pipeline.recorded import Recorded
 from databanzhaf.pipeline.result import Result, cluster_table, make_result
 from databanzhaf.pipeline.settings import Settings
 from databanzhaf.pipeline.standing import Start
 from databanzhaf.progress import Watcher
-from databanzhaf.run import Finished, estimate, estimator_for, evaluate, finish
+from databanzhaf.run import Finished, evaluate, finish
 
 # A run can rank about one row for so many evaluations (measured: benchmarks/clusters.py).
 EVALUATIONS_PER_ROW = 10
@@ -50,22 +48,29 @@ OUTPUTS = ("values.csv", "clusters.csv", "run.db", "run.json", "report.html", "c
 def run(job: Job, out: Path, *, watch: Watcher | None = None) -> Result:
     """Value, with the ledger in `out`; then write values.csv and run.json there."""
     inputs: list[Path | str | None] = [job.settings.data, job.settings.validation]
-    for name in OUTPUTS:
+    others = [outputs.table_name(each) for each in each_of(job.settings.notion)[1:]]
+    for name in (*OUTPUTS, *others):
         outputs.check_not_input(out / name, inputs)
     outputs.make_folder(out)
     started = time.time()
     # A run that continues has trained the model of all rows before.
     earlier = earlier_record(out, job)
     if earlier is not None and set(earlier.files.values()) != set(job.digests.values()):
-        _note_other_table(job.settings.data)
-    with open_ledger(out / "run.db", job) as ledger:
-        before = ledger.seconds()
-        finished, start = _evaluate(job, out, ledger, watch)
-        trained, kept = ledger.seconds(), ledger.count()
+        note_other_table(job.settings.data)
+    before, trained, kept, start = 0.0, 0.0, 0, None
+    if job.closed:
+        closed.check_folder(out)
+        finished = finish(job.game, job.settings.notion, estimator=closed.ESTIMATOR)
+    else:
+        with open_ledger(out / "run.db", job) as ledger:
+            before = ledger.seconds()
+            finished, start = _evaluate(job, out, ledger, watch)
+            trained, kept = ledger.seconds(), ledger.count()
     scores = (earlier and earlier.scores) or scoring.scores(job)
     record = make_record(job, finished.estimate, scores)
     result = make_result(job, finished, record, trained, kept)
-    outputs.write_table(out / "values.csv", result.table)
+    for name, table in {"values.csv": result.table, **result.others}.items():
+        outputs.write_table(out / name, table)
     if job.who == "clusters":
         outputs.write_table(out / "clusters.csv", cluster_table(job))
     times = {
@@ -80,6 +85,8 @@ def run(job: Job, out: Path, *, watch: Watcher | None = None) -> Result:
 def run_shard(job: Job, out: Path, shard: tuple[int, int], *, watch: Watcher | None = None) -> int:
     """Evaluate one share of a run into `out`; how many evaluations it has there."""
     settings = job.settings
+    if job.closed:
+        closed.refuse_shard()
     for option, asked in (("--until", settings.until), ("--clusters", settings.clusters)):
         if asked is not None:
             raise InvalidInput(
@@ -233,13 +240,16 @@ def _free(settings: Settings) -> dict[str, Any]:
 def add_curve(result: Result, out: Path) -> Result:
     """Retrain while removing the lowest values first, for the report."""
     job, values = result.job, result.estimate
-    seed, evaluator = job.settings.seed, job.evaluator
-    curve = removal_curve(job.game, values, repeats=3, seed=seed, evaluator=evaluator)
-    outputs.write_curve(out / "curve.json", curve, _curve_of(job, values))
+    game, seed, evaluator = job.game, job.settings.seed, job.evaluator
+    if job.closed:  # which scores no model where rows judge each other
+        game = make_game(job.settings.model, job.dataset, classifies=True)
+        evaluator = Local() if job.settings.jobs == 1 else Processes(job.settings.jobs)
+    curve = removal_curve(game, values, repeats=3, seed=seed, evaluator=evaluator)
+    outputs.write_curve(out / "curve.json", curve, curve_of(job, values))
     return replace(result, curve=curve)
 
 
-def _curve_of(job: Job, values: Estimate) -> dict[str, Any]:
+def curve_of(job: Job, values: Estimate) -> dict[str, Any]:
     """Which values a removal curve belongs to."""
     return {
         "game": job.game.fingerprint(),
@@ -251,116 +261,7 @@ def _curve_of(job: Job, values: Estimate) -> dict[str, Any]:
     }
 
 
-def reread(
-    ledger: Path,
-    *,
-    notion: str | None = None,
-    metric: str | None = None,
-    model: str | None = None,
-    as_recorded: bool = False,
-    watch: Callable[[int, int], None] | None = None,
-    whole_jury: bool = False,
-) -> Result:
-    """A run's values, or those of another notion or metric, from its ledger, without a training.
-
-    From all evaluations of the ledger, or from those that values.csv is made of (`as_recorded`; a
-    smaller budget leaves some out). A folder may come from somebody else: code that its run.json
-    names is not run. Another metric needs the model, which `model` names then.
-    """
-    check_path(ledger)
-    ledger = ledger / "run.db" if ledger.is_dir() else ledger
-    if not ledger.is_file():
-        raise InvalidInput(
-            f"there is no ledger `{ledger}`",
-            remedy="Give the run.db that `databanzhaf value` wrote.",
-        )
-    record = read_record(ledger.parent)
-    job = _job_again(record, ledger, notion, metric, model)
-    with Ledger(ledger) as store:
-        if metric is not None and store.keep != "outcomes":
-            raise LedgerMismatch(
-                "another metric needs the models' predictions, and this run kept scores only",
-                remedy="Run it again with --keep predictions and another --out.",
-            )
-        shape = record.shape if as_recorded else None
-        evaluations = read_evaluations(store, job.game, shape, watch, whole_jury=whole_jury)
-        seconds, kept = store.seconds(), store.count()
-    # "auto" may choose another estimator than the version that made the run
-    name = (record.estimator if as_recorded else None) or job.settings.estimator
-    try:
-        chosen = estimator_for(name, job.settings.notion)
-        values = estimate(evaluations, job.settings.notion, estimator=chosen)
-    except DesignMismatch as error:
-        if len(evaluations) < (evaluations.design.size or 0):
-            raise error.with_remedy("Rerun the command that made it, to finish the run.") from error
-        asked = notion or record.settings.notion.name
-        raise error.with_remedy(
-            f"Run `databanzhaf value` with --notion {asked} and another --out; a run with "
-            "--estimator permutation serves every semivalue."
-        ) from error
-    if job.metric != record.fingerprint.get("metric", job.metric):
-        record = replace(record, scores=None)  # they are of the run's own metric
-    checkpoints = tuple(history(evaluations, values)) if as_recorded else ()
-    curve = outputs.read_curve(ledger.parent / "curve.json", _curve_of(job, values))
-    return make_result(
-        job, Finished(values, evaluations, checkpoints), record, seconds, kept, curve
-    )
-
-
-def _job_again(
-    record: Record, ledger: Path, notion: str | None, metric: str | None, model: str | None
-) -> Job:
-    """The job of a record, for other values; the table must be the one of the run."""
-    settings = record.settings
-    if not Path(settings.data).is_file():
-        raise InvalidInput(
-            f"the values of a run are read together with its table, `{settings.data}`",
-            got="no such file, neither here nor where the run was started",
-            remedy="Put it back, or run the command in the folder that holds it.",
-        )
-    own_code = ":" in settings.model and model is None
-    if own_code and metric is not None:
-        raise InvalidInput(
-            "another metric needs the model of the run, which is code that its run.json names: "
-            f"`{settings.model}`",
-            remedy=f"If you trust that code, pass --model {settings.model} again.",
-        )
-    asked = replace(
-        settings,
-        notion=settings.notion if notion is None else named(notion),
-        metric=metric or settings.metric,
-        model=model or settings.model,
-    )
-    with Ledger(ledger) as store:
-        game, seed = store.game, store.seed
-    job = prepare(asked, game if own_code else None)
-    same_table = set(record.files.values()) == set(job.digests.values())
-    if game.get("data") != job.dataset.fingerprint() or seed != settings.seed:
-        whose = "run.json" if same_table else f"`{settings.data}`"
-        or_else = ", or this version encodes the table differently" if same_table else ""
-        raise LedgerMismatch(
-            f"{whose} has changed since the run in `{ledger}`{or_else}",
-            remedy="Restore it, or run `databanzhaf value` again.",
-        )
-    if not same_table:
-        _note_other_table(settings.data)
-    asked_for = {"metric"} if metric else set()
-    now = job.game.fingerprint()
-    other = sorted(name for name in {*game, *now} - asked_for if game.get(name) != now.get(name))
-    if other:
-        warnings.warn(
-            f"the settings in run.json do not match the ledger in {', '.join(other[:6])}: it was "
-            "edited, --model names another one, or the packages have changed. The values are the "
-            "ledger's.",
-            DatabanzhafWarning,
-            stacklevel=2,
-        )
-    if other and metric is None:
-        job = replace(job, game=Recorded(job.dataset, game, job.classifies))
-    return job
-
-
-def _note_other_table(path: str) -> None:
+def note_other_table(path: str) -> None:
     warnings.warn(
         f"`{path}` is not the file of the run, though its features and labels are the same: ids "
         "and "

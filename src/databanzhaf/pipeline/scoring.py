@@ -9,8 +9,9 @@ import numpy as np
 from databanzhaf import chance
 from databanzhaf.errors import DatabanzhafWarning, EvaluationFailed
 from databanzhaf.evaluators import play
+from databanzhaf.games import Neighbors
 from databanzhaf.pipeline.preparing import Job
-from databanzhaf.protocols import BoolArray, IntArray, JudgedGame
+from databanzhaf.protocols import BoolArray, FloatArray, IntArray, JudgedGame
 
 
 def scores(job: Job) -> dict[str, float] | None:
@@ -21,6 +22,8 @@ def scores(job: Job) -> dict[str, float] | None:
     Where rows judge each other, the players are dealt into folds, and each fold is judged by a
     model of the others.
     """
+    if isinstance(job.game, Neighbors):
+        return _of_votes(job.game)
     try:
         judged = isinstance(job.game, JudgedGame) and job.game.jury is not None
         return _by_rows(job) if judged else _by_metric(job)
@@ -29,6 +32,12 @@ def scores(job: Job) -> dict[str, float] | None:
             f"the model of all rows has no score: {error.reason}", DatabanzhafWarning, stacklevel=2
         )
         return None
+
+
+def _of_votes(game: Neighbors) -> dict[str, float]:
+    """Of nearest neighbours among all rows, which need no training."""
+    votes = game.votes()
+    return _compared(votes, game.guesses(), np.full(len(votes), 1 / len(votes)))
 
 
 def _by_metric(job: Job) -> dict[str, float]:
@@ -67,7 +76,11 @@ def _by_rows(job: Job) -> dict[str, float]:
     how = (game, job.evaluator, coalitions, keys, indices, repeats)
     outcomes = [each or b"" for each in play(*how, keep_outcomes=True).outcomes or []]
     said = np.nanmean(game.verdicts(outcomes), axis=0)  # each row judges one model
-    guessed, weights = game.guesses(), game.jury.weights
+    return _compared(said, game.guesses(), game.jury.weights)
+
+
+def _compared(said: FloatArray, guessed: FloatArray, weights: FloatArray) -> dict[str, float]:
+    """The mean score of a model, that of a guess, and the standard error of the difference."""
     better = said - guessed
     spread = weights**2 @ (better - weights @ better) ** 2
     return {

@@ -12,7 +12,7 @@ from databanzhaf.applications import flagged
 from databanzhaf.errors import InvalidInput, check_between, check_count, short
 from databanzhaf.estimate import Estimate
 from databanzhaf.evaluators import cluster
-from databanzhaf.notions import Banzhaf, named, written
+from databanzhaf.notions import Banzhaf, all_named, written
 from databanzhaf.protocols import IntArray, Notion
 from databanzhaf.until import Condition
 
@@ -131,7 +131,7 @@ class Settings:
     def parse(cls, texts: dict[str, Any]) -> Settings:
         """From words, as a shell or a run.json gives them."""
         parsed = dict(texts)
-        for name, read in (("notion", named), ("until", Until.parse), ("flag", Flag.parse)):
+        for name, read in (("notion", all_named), ("until", Until.parse), ("flag", Flag.parse)):
             if parsed.get(name):
                 parsed[name] = read(parsed[name])
             elif name in parsed and name != "until":

@@ -73,6 +73,7 @@ def content_of(result: Result, folder: Path) -> Content:
         facts=_facts(result),
         settings=_settings(result, folder),
         evidence=evidence_of(result, listed, lambda players: _cells(result, players)[1]),
+        closed=job.closed,
     )
 
 
@@ -84,12 +85,16 @@ def _facts(result: Result) -> dict[str, str]:
         f"{result.job.who} valued": f"{len(estimate.values):,}",
         "suspects": "unknown" if suspects is None else f"{len(suspects):,}",
         "rows that judged": f"{len(result.job.dataset.y_val):,}",
-        "evaluations": f"{estimate.n_evaluations:,}",
         "median standard error": f"{np.median(errors):.2g}" if known else "unknown",
-        "training time": f"{result.seconds:,.1f} s",
     }
+    if result.evaluations is not None:
+        facts["evaluations"] = f"{estimate.n_evaluations:,}"
+        facts["training time"] = f"{result.seconds:,.1f} s"
     if scores is not None:
-        name = f"{result.job.metric} of a model; of a guess"
+        model = (
+            "a model" if result.evaluations is not None else f"{result.job.neighbors} neighbours"
+        )
+        name = f"{result.job.metric} of {model}; of a guess"
         facts[name] = f"{scores['all']:.3f}; {scores['none']:.3f}"
     return facts
 

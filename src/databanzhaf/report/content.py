@@ -92,7 +92,9 @@ class Evidence:
 
 @dataclass(frozen=True, eq=False)
 class Content:
-    """Everything that the page shows."""
+    """Everything that the page shows. With `closed` the values are a closed form: nothing was
+    trained.
+    """
 
     title: str
     subject: str
@@ -115,6 +117,7 @@ class Content:
     facts: dict[str, str]
     settings: dict[str, str]
     evidence: Evidence | None = None
+    closed: bool = False
 
 
 def describe(
@@ -147,8 +150,8 @@ def describe(
     elif suspects is not None and len(suspects):
         verb, them = ("is", "it") if len(suspects) == 1 else ("are", "them")
         alerts.append(
-            f"{len(suspects):,} of {n:,} {who} {verb} suspect: models trained with {them} tend to "
-            f"score worse. Begin with the lowest. {REASONS[who]}"
+            f"{len(suspects):,} of {n:,} {who} {verb} suspect: {harm(estimate, them)}. Begin with "
+            f"the lowest. {REASONS[who]}"
             + (
                 " Different validation rows may flag different rows."
                 if estimate.population is None
@@ -160,6 +163,13 @@ def describe(
     if groups is not None and suspects is not None and len(suspects) >= 5:
         alerts.extend(_crowded(groups, suspects))
     return alerts + unsteady(trust, who)
+
+
+def harm(estimate: Estimate, them: str) -> str:
+    """What a value below zero says."""
+    if not estimate.n_evaluations:  # a closed form
+        return f"the score tends to be lower with {them}"
+    return f"models trained with {them} tend to score worse"
 
 
 def none_suspect(estimate: Estimate, who: str, rule: Flag, *, hopeless: bool = False) -> str:

@@ -99,6 +99,8 @@ def _juries(result: Result, players: IntArray) -> list[JuryEffect | None]:
         places = np.full(dataset.n_rows, -1)
         places[dataset.judges] = np.arange(len(dataset.judges))
         own = places[players]
+    if result.evaluations is None:
+        return [None] * len(players)
     found = effects(result.evaluations, result.estimate, players, own)
     return [None] * len(players) if found is None else [*jury_effects(found)]
 
@@ -107,6 +109,8 @@ def _swayed(result: Result, players: IntArray) -> dict[int, Any]:
     """Of the rows that judge: who hurt and who helped the prediction for each the most."""
     dataset = result.job.dataset
     if dataset.judges is None or dataset.n_players != dataset.n_rows:
+        return {}
+    if result.evaluations is None:
         return {}
     try:
         found = attribution_of(result.evaluations, result.estimate, result.job.game)
@@ -143,7 +147,7 @@ def _extremes(effects: Any, limits: Any) -> tuple[list[Any], list[Any]]:
 
 def _part(result: Result) -> str:
     """That some of the judging rows are not looked at, if so."""
-    verdicts = result.evaluations.verdicts
+    verdicts = None if result.evaluations is None else result.evaluations.verdicts
     if verdicts is None or verdicts.size == len(verdicts.weights):
         return ""
     return (
@@ -154,13 +158,18 @@ def _part(result: Result) -> str:
 def _why_not(result: Result) -> str:
     """Why there is no effect over the jury, and what would give one."""
     job, game = result.job, result.job.game
+    if result.evaluations is None:
+        return (
+            "The effect on single judging rows is not part of the closed form. A run with "
+            "--estimator regression and another --out would show it."
+        )
     if result.evaluations.verdicts is not None:
         if hasattr(result.evaluations.design, "judge_folds"):
             return (
                 "The effect on single judging rows is unknown: the jury is cut into folds, and no "
                 "row judged all models. Validation rows (--validation) would judge all of them."
             )
-        notion = job.settings.notion.name.replace("_", " ").capitalize()
+        notion = result.estimate.notion.name.replace("_", " ").capitalize()
         return f"{notion} values have no part for each judging row; --notion banzhaf has one."
     if isinstance(game, JudgedGame) and game.jury is None:
         other = "probability" if job.classifies else "mae"

@@ -61,7 +61,8 @@ def render(content: Content) -> str:
                 _chart("progress", "Rank stability and standard error over the run"),
             )
         )
-    sections.append(_section("trust", "Can I trust this?", "", _trust(content)))
+    trust = f"<p>{_EXACT}</p>" if content.closed else _trust(content)
+    sections.append(_section("trust", "Can I trust this?", "", trust))
     if content.curve is not None:
         sections.append(
             _section(
@@ -258,10 +259,8 @@ def _look(content: Content) -> str:
         "clusters": " clusters.csv says which rows are in each cluster; the folder `worst` has the "
         "values of the worst clusters' rows.",
     }
-    opens = (
-        " Open a row by its number (▸) to see the rows nearest to it and the judging rows that it "
-        "hurts or helps."
-    )
+    judging = "" if content.closed else " and the judging rows that it hurts or helps"
+    opens = f" Open a row by its number (▸) to see the rows nearest to it{judging}."
     more = who[content.who] + (opens if content.evidence is not None else "")
     return f"Suspects {rule}. Click a column to sort; type to search.{more}"
 
@@ -305,6 +304,10 @@ def _stated(number: float | None, known: str, unknown: str) -> str:
     return f"not available: {unknown}" if number is None else known.format(number)
 
 
+_EXACT = (
+    "The values are exact: a closed form for nearest neighbours; no model was trained. The "
+    "intervals count the choice of the rows that judge."
+)
 _VALUES = (
     "Each point is one value: how much the score of a model changes, on average, when the row or "
     "group joins a random subset of the others."

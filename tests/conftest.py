@@ -5,6 +5,8 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
+from tests.pages import visits
+
 # The same examples in every run: a failure must not depend on the day.
 settings.register_profile("fixed", derandomize=True, deadline=None)
 settings.load_profile("fixed")
@@ -43,3 +45,10 @@ def browser():
         opened = driver.chromium.launch(executable_path=chromium, args=quiet)
         yield opened
         opened.close()
+
+
+@pytest.fixture
+def visit(browser):
+    """Opens an address as a page that notes its errors and requests."""
+    with visits(browser) as opened:
+        yield opened

@@ -338,7 +338,7 @@ def test_banzhaf_finds_flipped_labels():
     noisy = y.copy()
     noisy[flipped] = 1 - noisy[flipped]
     data = db.Dataset(X[:100], noisy[:100], X[100:], y[100:])
-    estimate = db.value(Learner(LogisticRegression(), data), budget=1500)
+    estimate = db.value(Learner(LogisticRegression(), data), budget=700)
     assert np.isin(estimate.ranking()[:10], flipped).sum() >= 7
 
 

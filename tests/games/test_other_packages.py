@@ -66,7 +66,7 @@ def test_they_value_rows_and_give_the_same_bits_again(make):
     for estimator in (make(), make_pipeline(StandardScaler(), make())):
         game = db.games.Learner(estimator, data(), metric="accuracy")
         assert game.stochastic
-        first, second = (db.value(game, budget=40).values for _ in range(2))
+        first, second = (db.value(game, budget=15).values for _ in range(2))
         assert np.array_equal(first, second)
         assert game.utility(np.ones((1, 30), bool), np.zeros(1, np.uint64))[0] > 0.8
 

@@ -2,7 +2,10 @@
 be valued.
 """
 
+import json
+import os
 import random
+import subprocess
 import sys
 import threading
 import types
@@ -208,6 +211,26 @@ def test_a_run_that_ends_does_not_lift_the_limit_of_another():
                 assert threads() == {1}
             assert threads() == {1}
         assert threads() == {2}
+
+
+def test_a_library_that_an_import_loads_later_is_limited_too():
+    script = (
+        "from threadpoolctl import threadpool_info\n"
+        "from databanzhaf.blas import one_blas_thread\n"
+        "def threads():\n"
+        "    with one_blas_thread():\n"
+        "        return [each['num_threads'] for each in threadpool_info()]\n"
+        "before = threads()\n"
+        "import sklearn.cluster  # brings OpenMP\n"
+        "print(before, threads(), sep='\\n')\n"
+    )
+    two = {"OMP_NUM_THREADS": "2", "OPENBLAS_NUM_THREADS": "2"}
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, env={**os.environ, **two}
+    )
+    before, after = map(json.loads, done.stdout.splitlines())
+    assert len(after) > len(before)
+    assert set(before) == set(after) == {1}
 
 
 HELPERS = {

@@ -39,23 +39,40 @@ def rows(path):
         ).fetchall()
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
-def test_a_killed_run_resumes_and_equals_an_uninterrupted_one(tmp_path, jobs):
-    script = tmp_path / "run.py"
+def start(folder, path, jobs):
+    """The run in a process of its own, with all its workers in one group."""
+    script = folder / "run.py"
     script.write_text(SCRIPT)
-    killed, whole = tmp_path / "killed.db", tmp_path / "whole.db"
+    return subprocess.Popen(
+        [sys.executable, str(script), str(path), str(jobs)],
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
 
-    def start(path):
-        return subprocess.Popen(
-            [sys.executable, str(script), str(path), str(jobs)],
-            stdout=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
-        )
+
+def finished(process):
+    """What a run that ends by itself said last."""
+    last = process.communicate(timeout=120)[0].splitlines()[-1]
+    assert process.returncode == 0
+    return last
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """The ledger of a run of one worker that nobody killed, and its last line."""
+    folder = tmp_path_factory.mktemp("whole")
+    path = folder / "whole.db"
+    return path, finished(start(folder, path, 1))
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_killed_run_resumes_and_equals_an_uninterrupted_one(tmp_path, whole, jobs):
+    killed = tmp_path / "killed.db"
 
     kills = 0
     for seen_before_the_kill in (1, 9, 40):
-        process = start(killed)
+        process = start(tmp_path, killed, jobs)
         seen, deadline = 0, time.time() + 60
         while time.time() < deadline and process.poll() is None:
             line = process.stdout.readline()
@@ -70,13 +87,9 @@ def test_a_killed_run_resumes_and_equals_an_uninterrupted_one(tmp_path, jobs):
     kept = len(rows(killed)) if killed.exists() else 0
     assert 0 < kept < 1200
 
-    outputs = {}
-    for path in (killed, whole):
-        process = start(path)
-        outputs[path] = process.communicate(timeout=120)[0].splitlines()[-1]
-        assert process.returncode == 0
-    assert outputs[killed] == outputs[whole]
-    assert outputs[whole].startswith("done")
-    assert rows(killed) == rows(whole)
-    assert len(rows(whole)) == 1200
+    path, last = whole
+    assert last.startswith("done")
+    assert finished(start(tmp_path, killed, jobs)) == last
+    assert rows(killed) == rows(path)
+    assert len(rows(path)) == 1200
     assert np.isfinite(db.estimate(killed).values).all()

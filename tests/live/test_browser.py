@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.pages import accessible
+
 pytestmark = pytest.mark.browser
 COMMAND = [sys.executable, "-m", "databanzhaf"]
 VALUE = ["value", "t.csv", "--target", "y", "--id", "name", "--budget", "60000", "--jobs", "1"]
@@ -54,29 +56,9 @@ def run():
 
 
 @pytest.fixture
-def open_page(browser, address):
-    contexts = []
-
-    def visit(width=1400, scheme="light"):
-        context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
-        contexts.append(context)
-        page = context.new_page()
-        page.errors, page.asked = [], []
-        page.on(
-            "console",
-            lambda message: (
-                page.errors.append(message.text) if message.type in ("error", "warning") else None
-            ),
-        )
-        page.on("pageerror", lambda error: page.errors.append(str(error)))
-        page.on("request", lambda request: page.asked.append(request.url))
-        page.goto(address)
-        page.wait_for_selector("html[data-ready=yes]")
-        return page
-
-    yield visit
-    for context in contexts:
-        context.close()
+def open_page(visit, address):
+    """Opens the page of the watch."""
+    return lambda *words: visit(address, *words)
 
 
 def number(page):
@@ -86,10 +68,7 @@ def number(page):
 
 
 def check(page, width):
-    axe = pytest.importorskip("axe_playwright_python")
-    page.evaluate((Path(axe.__file__).parent / "axe.min.js").read_text())
-    found = page.evaluate("axe.run()")
-    assert [(each["id"], each["nodes"][0]["html"][:100]) for each in found["violations"]] == []
+    accessible(page)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     assert page.errors == []
 
@@ -137,17 +116,18 @@ def test_a_run_is_waited_for_seen_to_grow_and_to_be_stopped(open_page, request):
 
 
 @pytest.mark.skipif(not hasattr(os, "kill"), reason="needs signals")
-def test_the_page_says_when_the_watch_is_gone(browser):
+def test_the_page_says_when_the_watch_is_gone(visit):
     process = started("watch", "runs/t", stdout=subprocess.PIPE, text=True)
     lines = iter(process.stdout.readline, "")
-    address = next(found[0] for line in lines if (found := re.search(r"http://\S+", line)))
-    page = browser.new_page()
-    page.goto(address)
-    page.wait_for_selector("html[data-ready=yes]")
+    page = visit(next(found[0] for line in lines if (found := re.search(r"http://\S+", line))))
+    problems, said = page.locator("#problems"), page.locator("#said").inner_text()
+    assert problems.inner_text() == ""
+    assert "no run in runs/t yet" in said
     process.kill()
     process.communicate()
-    page.wait_for_selector("#problems:has-text('No answer from')")
-    page.close()
+    page.wait_for_selector("#problems:not(:empty)")
+    assert problems.inner_text().startswith("No answer from `databanzhaf watch`")
+    assert page.locator("#said").inner_text() == said  # what it knew stays
 
 
 def test_a_ledger_that_is_damaged_is_named_until_it_is_restored(open_page, value):

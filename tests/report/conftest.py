@@ -47,9 +47,23 @@ def copies_table(path):
     return path
 
 
+class Reports(dict):
+    """name → report.html of a real run, which is made when it is first asked for: the tests of one
+    process rarely need all.
+    """
+
+    def __init__(self, folder, options):
+        super().__init__()
+        self.folder, self.options = folder, options
+
+    def __missing__(self, name):
+        path, *words = self.options[name]
+        self[name] = value(path, self.folder / name, *words)
+        return self[name]
+
+
 @pytest.fixture(scope="session")
 def reports(tmp_path_factory):
-    """name → report.html of a real run."""
     folder = tmp_path_factory.mktemp("reports")
     suppliers = folder / "suppliers.csv"
     suppliers.write_bytes(db.datasets.path("suppliers").read_bytes())
@@ -140,4 +154,4 @@ def reports(tmp_path_factory):
             "200",
         ),
     }
-    return {name: value(path, folder / name, *words) for name, (path, *words) in options.items()}
+    return Reports(folder, options)

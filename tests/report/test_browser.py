@@ -2,39 +2,19 @@
 accessible, harmless.
 """
 
-from pathlib import Path
-
 import pandas as pd
 import pytest
+
+from tests.pages import accessible
 
 pytestmark = pytest.mark.browser
 NAMES = ["rows", "groups", "images", "regression", "nasty", "closed form", "no errors"]
 
 
 @pytest.fixture
-def open_page(browser, reports):
-    contexts = []
-
-    def visit(name, width=1400, scheme="light"):
-        context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
-        contexts.append(context)
-        page = context.new_page()
-        page.errors, page.asked = [], []
-        page.on(
-            "console",
-            lambda message: (
-                page.errors.append(message.text) if message.type in ("error", "warning") else None
-            ),
-        )
-        page.on("pageerror", lambda error: page.errors.append(str(error)))
-        page.on("request", lambda request: page.asked.append(request.url))
-        page.goto(reports[name].as_uri())
-        page.wait_for_selector("html[data-ready=yes]")
-        return page
-
-    yield visit
-    for context in contexts:
-        context.close()
+def open_page(visit, reports):
+    """Opens a report by its name."""
+    return lambda name, *words: visit(reports[name].as_uri(), *words)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -54,12 +34,7 @@ def test_opens_without_error_and_without_overflow(open_page, name, width, scheme
     ("name", "scheme"), [*((name, "light") for name in NAMES), ("rows", "dark"), ("images", "dark")]
 )
 def test_axe_finds_no_violation(open_page, name, scheme):
-    axe = pytest.importorskip("axe_playwright_python")
-    page = open_page(name, 1400, scheme)
-    page.evaluate((Path(axe.__file__).parent / "axe.min.js").read_text())
-    found = page.evaluate("axe.run()")
-    assert [(each["id"], each["nodes"][0]["html"][:100]) for each in found["violations"]] == []
-    assert len(found["passes"]) > 10
+    assert accessible(open_page(name, 1400, scheme)) > 10
 
 
 EVIDENCE = [name for name in NAMES if name != "groups"]
@@ -73,7 +48,6 @@ def all_rows(page):
 @pytest.mark.parametrize("name", EVIDENCE)
 @pytest.mark.parametrize(("width", "scheme"), [(1400, "light"), (390, "dark")])
 def test_open_rows_are_accessible_and_fit(open_page, name, width, scheme):
-    axe = pytest.importorskip("axe_playwright_python")
     page = open_page(name, width, scheme)
     all_rows(page)
     for place in (0, 1):
@@ -86,9 +60,7 @@ def test_open_rows_are_accessible_and_fit(open_page, name, width, scheme):
     for part in page.locator(".panel > p, .panel .jury, .panel .strip, .panel .jury table").all():
         box = part.bounding_box()
         assert box["x"] + box["width"] <= panel["x"] + panel["width"] + 1
-    page.evaluate((Path(axe.__file__).parent / "axe.min.js").read_text())
-    found = page.evaluate("axe.run()")
-    assert [(each["id"], each["nodes"][0]["html"][:100]) for each in found["violations"]] == []
+    accessible(page)
     assert page.evaluate("window.hacked") is None
 
 

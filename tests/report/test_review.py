@@ -22,6 +22,7 @@ from databanzhaf.report.review import (
     render,
 )
 from databanzhaf.tables.decisions import read_decisions
+from tests.pages import accessible
 from tests.report.conftest import ATTACK
 
 TABLE = "0123456789abcdef"
@@ -322,43 +323,13 @@ def pages(tmp_path_factory):
 
 
 @pytest.fixture
-def visit(browser, pages):
-    contexts = []
+def open_page(visit, pages):
+    """Opens a review page by its name, or the file that is given."""
 
-    def open_page(name="plain", width=1400, scheme="light", context=None, script=None, **more):
-        if context is None:
-            context = browser.new_context(
-                viewport={"width": width, "height": 900}, color_scheme=scheme, **more
-            )
-            contexts.append(context)
-        page = context.new_page()
-        page.errors, page.asked = [], []
-        page.on(
-            "console",
-            lambda message: (
-                page.errors.append(message.text) if message.type in ("error", "warning") else None
-            ),
-        )
-        page.on("pageerror", lambda error: page.errors.append(str(error)))
-        page.on("request", lambda request: page.asked.append(request.url))
-        if script:
-            page.add_init_script(script)
-        page.goto((pages[name] if isinstance(name, str) else name).as_uri())
-        page.wait_for_selector("html[data-ready=yes]")
-        return page
+    def opened(name="plain", *words, **more):
+        return visit((pages[name] if isinstance(name, str) else name).as_uri(), *words, **more)
 
-    yield open_page
-    for context in contexts:
-        context.close()
-
-
-def accessible(page):
-    axe = pytest.importorskip("axe_playwright_python")
-    page.evaluate("Promise.all(document.getAnimations().map((each) => each.finished))")
-    if not page.evaluate("typeof axe === 'object'"):
-        page.evaluate((Path(axe.__file__).parent / "axe.min.js").read_text())
-    found = page.evaluate("axe.run()")
-    assert [(each["id"], each["nodes"][0]["html"][:100]) for each in found["violations"]] == []
+    return opened
 
 
 def fits(page, width):
@@ -408,8 +379,8 @@ browser_test = pytest.mark.browser
 @browser_test
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize(("width", "scheme"), [(1400, "light"), (390, "dark")])
-def test_list_and_review_open_without_error_and_fit(visit, name, width, scheme):
-    page = visit(name, width, scheme)
+def test_list_and_review_open_without_error_and_fit(open_page, name, width, scheme):
+    page = open_page(name, width, scheme)
     fits(page, width)
     if name != "nothing":
         assert page.locator("#rows tbody tr").count() > 0
@@ -435,8 +406,8 @@ def test_list_and_review_open_without_error_and_fit(visit, name, width, scheme):
         ("none flagged", 1400, "light"),
     ],
 )
-def test_axe_finds_no_violation(visit, name, width, scheme):
-    page = visit(name, width, scheme)
+def test_axe_finds_no_violation(open_page, name, width, scheme):
+    page = open_page(name, width, scheme)
     accessible(page)
     review(page)
     accessible(page)
@@ -458,8 +429,8 @@ def test_axe_finds_no_violation(visit, name, width, scheme):
 
 
 @browser_test
-def test_a_whole_review_by_keyboard(visit):
-    page = visit("plain")
+def test_a_whole_review_by_keyboard(open_page):
+    page = open_page("plain")
     assert text(page, "#begin") == "Review 12 rows"
     page.keyboard.press("k")  # no row is on the screen
     assert stored(page) == {}
@@ -509,8 +480,8 @@ def test_a_whole_review_by_keyboard(visit):
 
 
 @browser_test
-def test_a_decision_can_be_changed_and_taken_back(visit):
-    page = visit("plain", width=1400)
+def test_a_decision_can_be_changed_and_taken_back(open_page):
+    page = open_page("plain", width=1400)
     review(page)
     page.keyboard.press("f")
     page.keyboard.press("ArrowLeft")
@@ -528,8 +499,8 @@ def test_a_decision_can_be_changed_and_taken_back(visit):
 
 
 @browser_test
-def test_keys_do_nothing_while_somebody_types_or_holds_a_modifier(visit):
-    page = visit("plain")
+def test_keys_do_nothing_while_somebody_types_or_holds_a_modifier(open_page):
+    page = open_page("plain")
     review(page)
     for keys in ["Control+k", "Alt+f", "Meta+d", "Control+u"]:
         page.keyboard.press(keys)
@@ -545,7 +516,7 @@ def test_keys_do_nothing_while_somebody_types_or_holds_a_modifier(visit):
     page.keyboard.press("d")
     assert len(stored(page)) == 1
     assert page.locator("dialog[open]").count() == 0
-    page = visit("hundred")
+    page = open_page("hundred")
     review(page)
     page.keyboard.press("l")
     page.keyboard.type("kfd1")
@@ -557,8 +528,8 @@ def test_keys_do_nothing_while_somebody_types_or_holds_a_modifier(visit):
 
 
 @browser_test
-def test_arrows_scroll_a_box_that_has_the_focus(visit):
-    page = visit("plain", width=390)
+def test_arrows_scroll_a_box_that_has_the_focus(open_page):
+    page = open_page("plain", width=390)
     review(page)
     page.locator("#compared .scroll").focus()
     page.keyboard.press("ArrowRight")
@@ -566,8 +537,8 @@ def test_arrows_scroll_a_box_that_has_the_focus(visit):
 
 
 @browser_test
-def test_labels_by_number_and_from_a_list(visit):
-    page = visit("hundred")
+def test_labels_by_number_and_from_a_list(open_page):
+    page = open_page("hundred")
     review(page)
     assert text(page, "#own .label") == "class 0"
     page.keyboard.press("3")
@@ -595,8 +566,8 @@ def test_labels_by_number_and_from_a_list(visit):
 
 
 @browser_test
-def test_labels_that_are_digits_are_their_own_keys(visit):
-    page = visit("pictures")
+def test_labels_that_are_digits_are_their_own_keys(open_page):
+    page = open_page("pictures")
     review(page)
     assert page.locator("#seen img").count() == 1
     page.keyboard.press("7")
@@ -604,8 +575,8 @@ def test_labels_that_are_digits_are_their_own_keys(visit):
 
 
 @browser_test
-def test_numbers_are_fixed_to_what_is_expected_or_typed(visit):
-    page = visit("numbers")
+def test_numbers_are_fixed_to_what_is_expected_or_typed(open_page):
+    page = open_page("numbers")
     review(page)
     assert "expected range 1 to 9" in text(page, "#suggested")
     page.keyboard.press("f")
@@ -631,8 +602,8 @@ def test_numbers_are_fixed_to_what_is_expected_or_typed(visit):
 
 
 @browser_test
-def test_everything_works_by_touch(visit):
-    page = visit("hundred", width=390, has_touch=True, is_mobile=True)
+def test_everything_works_by_touch(open_page):
+    page = open_page("hundred", width=390, has_touch=True, is_mobile=True)
     page.locator("#begin").tap()
     buttons = [each for each in page.locator("#review button").all() if each.is_visible()]
     assert len(buttons) > 15
@@ -652,7 +623,7 @@ def test_everything_works_by_touch(visit):
     assert stored(page) == {
         0: ("fix", "class 1"), 3: ("keep", ""), 6: ("fix", "class 4"), 9: ("fix", "class 50")
     }  # fmt: skip
-    digits = visit("pictures", width=390, has_touch=True, is_mobile=True)
+    digits = open_page("pictures", width=390, has_touch=True, is_mobile=True)
     digits.locator("#begin").tap()
     assert all(each.bounding_box()["width"] >= 44 for each in digits.locator(".chip").all())
     page.locator("#help").tap()
@@ -663,8 +634,8 @@ def test_everything_works_by_touch(visit):
 
 
 @browser_test
-def test_decisions_survive_a_reload_and_reach_another_tab(visit):
-    page = visit("plain")
+def test_decisions_survive_a_reload_and_reach_another_tab(open_page):
+    page = open_page("plain")
     review(page)
     page.keyboard.press("f")
     page.reload()
@@ -673,12 +644,12 @@ def test_decisions_survive_a_reload_and_reach_another_tab(visit):
     assert stored(page) == {0: ("fix", "yes")}
     page.go_back()
     page.wait_for_selector("#overview", state="visible")
-    other = visit("plain", context=page.context)
+    other = open_page("plain", context=page.context)
     assert stored(other) == {0: ("fix", "yes")}
     review(other)
     other.keyboard.press("d")
     page.locator("#so-far", has_text="2 of 12 decided").wait_for()
-    third = visit("hundred", context=page.context, script="")
+    third = open_page("hundred", context=page.context, script="")
     assert third.evaluate("STORE") == f"databanzhaf decisions {TABLE} y"
 
 
@@ -690,8 +661,8 @@ def test_decisions_survive_a_reload_and_reach_another_tab(visit):
         "Storage.prototype.setItem = () => { throw new Error('full'); };",
     ],
 )
-def test_a_browser_that_keeps_nothing_says_so(visit, script):
-    page = visit("plain", script=script)
+def test_a_browser_that_keeps_nothing_says_so(open_page, script):
+    page = open_page("plain", script=script)
     assert "does not keep decisions" in text(page, "#storage")
     review(page)
     page.keyboard.press("f")
@@ -701,9 +672,9 @@ def test_a_browser_that_keeps_nothing_says_so(visit, script):
 
 
 @browser_test
-def test_what_else_is_in_the_store_does_no_harm(visit):
+def test_what_else_is_in_the_store_does_no_harm(open_page):
     for junk in ["{", "null", "[1]", '{"0": 5, "3": {"decision": "burn"}, "6": null}']:
-        page = visit(
+        page = open_page(
             "plain", script=f"localStorage.setItem('databanzhaf decisions {TABLE} y', {junk!r})"
         )
         assert stored(page) == {}
@@ -711,11 +682,11 @@ def test_what_else_is_in_the_store_does_no_harm(visit):
 
 
 @browser_test
-def test_earlier_decisions_are_shown_and_can_be_taken_back(visit, tmp_path):
+def test_earlier_decisions_are_shown_and_can_be_taken_back(open_page, tmp_path):
     path = tmp_path / "decided.html"
     known = {0: ("fix", "yes"), 1: ("keep", ""), 9_999: ("drop", "")}
     path.write_text(render(reviewed(decided=known)), encoding="utf-8")
-    page = visit(path)
+    page = open_page(path)
     assert text(page, "#begin") == "Continue: 11 rows left"
     assert "on 1 row that this page does not list" in text(page, "#summary")
     page.locator("button.open[data-row='0']").press("Enter")
@@ -726,8 +697,8 @@ def test_earlier_decisions_are_shown_and_can_be_taken_back(visit, tmp_path):
 
 
 @browser_test
-def test_the_file_is_exactly_what_was_decided_and_reads_back(visit, tmp_path):
-    page = visit("hostile")
+def test_the_file_is_exactly_what_was_decided_and_reads_back(open_page, tmp_path):
+    page = open_page("hostile")
     review(page)
     order = page.evaluate("view.queue.map((row) => row.row)")
     for _ in order:
@@ -759,21 +730,21 @@ def test_the_file_is_exactly_what_was_decided_and_reads_back(visit, tmp_path):
     assert {each.row: each.label for each in decisions.made} == {
         row: labels[row][1] for row in order
     }
-    other = visit("hostile")  # a browser of its own
+    other = open_page("hostile")  # a browser of its own
     assert stored(other) == {}
     assert loaded(other, written) == "Decisions on 12 rows were loaded."
     assert stored(other) == stored(page)
     assert saved(other) == written
     spreadsheet = b"\xef\xbb\xbf" + file_of(*lines[1:], ends="\r\n")
-    third = visit("hostile")
+    third = open_page("hostile")
     assert loaded(third, spreadsheet) == "Decisions on 12 rows were loaded."
     assert saved(third) == written
     assert page.errors == []
 
 
 @browser_test
-def test_rows_come_in_ascending_order_with_line_feeds(visit):
-    page = visit("plain")
+def test_rows_come_in_ascending_order_with_line_feeds(open_page):
+    page = open_page("plain")
     page.locator("button.open[data-row='30']").press("Enter")
     page.keyboard.press("d")
     page.keyboard.press("Escape")
@@ -787,8 +758,8 @@ def test_rows_come_in_ascending_order_with_line_feeds(visit):
 
 
 @browser_test
-def test_decisions_on_rows_that_are_not_listed_are_kept(visit):
-    page = visit("plain")
+def test_decisions_on_rows_that_are_not_listed_are_kept(open_page):
+    page = open_page("plain")
     line = [5_000, "r, 5", "no\n", "fix", "=yes", TABLE, "y"]
     assert loaded(page, file_of(line)) == "Decisions on 1 row were loaded."
     assert saved(page) == file_of(line)
@@ -818,8 +789,8 @@ REFUSED = [
 
 
 @browser_test
-def test_a_file_that_does_not_fit_is_refused_as_a_whole(visit):
-    page = visit("plain")
+def test_a_file_that_does_not_fit_is_refused_as_a_whole(open_page):
+    page = open_page("plain")
     for file, sentence in REFUSED:
         assert sentence in loaded(page, file)
         assert stored(page) == {}
@@ -828,8 +799,8 @@ def test_a_file_that_does_not_fit_is_refused_as_a_whole(visit):
 
 
 @browser_test
-def test_a_number_is_needed_for_a_regression(visit):
-    page = visit("numbers")
+def test_a_number_is_needed_for_a_regression(open_page):
+    page = open_page("numbers")
     line = [0, "", "1.5", "fix", "three", TABLE, "y"]
     assert "`new_label` must be a number; got “three”" in loaded(page, file_of(line))
     line[4] = "3"
@@ -837,8 +808,8 @@ def test_a_number_is_needed_for_a_regression(visit):
 
 
 @browser_test
-def test_search_filter_sort_and_pages(visit):
-    page = visit("hundred")
+def test_search_filter_sort_and_pages(open_page):
+    page = open_page("hundred")
     assert "30 of 120 rows, page 1 of 2" in text(page, "#count")
     page.locator("#after").press("Enter")
     assert page.locator("#rows tbody tr").count() == 5
@@ -876,8 +847,8 @@ def test_search_filter_sort_and_pages(visit):
 
 
 @browser_test
-def test_the_chart_has_two_views(visit):
-    page = visit("plain")
+def test_the_chart_has_two_views(open_page):
+    page = open_page("plain")
     assert page.locator("#chart polyline").count() >= 2
     page.locator("#choices button", has_text="Probabilities").press("Enter")
     assert page.locator("#chart rect").count() == 4
@@ -890,8 +861,8 @@ def test_the_chart_has_two_views(visit):
 
 
 @browser_test
-def test_the_evidence_of_a_row(visit):
-    page = visit("plain")
+def test_the_evidence_of_a_row(open_page):
+    page = open_page("plain")
     page.locator("button.open[data-row='3']").press("Enter")
     assert text(page, ".contradiction") == "The same cells with another label: row 1 (no)."
     assert "forest" in text(page, "#heard table")
@@ -910,8 +881,8 @@ def test_the_evidence_of_a_row(visit):
 
 
 @browser_test
-def test_hostile_texts_are_shown_as_texts(visit):
-    page = visit("hostile")
+def test_hostile_texts_are_shown_as_texts(open_page):
+    page = open_page("hostile")
     review(page)
     seen = set()
     for _ in range(12):
@@ -928,8 +899,8 @@ def test_hostile_texts_are_shown_as_texts(visit):
 
 
 @browser_test
-def test_motion_is_reduced_and_colours_follow_the_system(visit):
-    page = visit("plain")
+def test_motion_is_reduced_and_colours_follow_the_system(open_page):
+    page = open_page("plain")
     review(page)
     moving = "getComputedStyle(document.querySelector('.versus')).animationName"
     assert page.evaluate(moving) == "arrive"

@@ -34,9 +34,9 @@ def smooth_game(n=6):
     )
 
 
-def coverage(game, truth, estimator, notion, budget, shrink=1.0):
+def coverage(game, truth, estimator, notion, budget, shrink=1.0, runs=RUNS):
     hits = []
-    for seed in range(RUNS):
+    for seed in range(runs):
         estimate = db.value(game, notion, estimator=estimator, budget=budget, seed=seed)
         low, high = estimate.interval(0.95)
         centre, half = (low + high) / 2, (high - low) / 2 * shrink
@@ -60,7 +60,9 @@ def test_without_noise(estimator, notion, budget):
 @each_case
 def test_with_training_noise(estimator, notion, budget):
     game, truth = closed_forms.noisy_additive(n=6, noise=0.5)
-    hits = coverage(game, truth, estimator, notion, budget)
+    # 200 runs of six players: the mean share has a standard error of 0.55% to 0.71%, so that the
+    # limits are four and more away.
+    hits = coverage(game, truth, estimator, notion, budget, runs=200)
     assert 0.92 <= hits.mean() <= 0.98
 
 
@@ -78,8 +80,9 @@ SIX = [
 @pytest.mark.parametrize("game", SIX, ids=lambda game: game.name)
 def test_all_notions_of_one_run_are_unbiased_and_covered(game):
     runs = [db.value(game, TOGETHER, budget=1000, seed=seed) for seed in range(40)]
-    for number, notion in enumerate(TOGETHER):
-        truth = db.value(game, notion, estimator="exact", budget=2**14).values
+    exact = db.value(game, TOGETHER, estimator="exact", budget=2**14)
+    for number, true in enumerate(exact):
+        truth = true.values
         estimates = [run[number] for run in runs]
         values = np.stack([each.values for each in estimates])
         apart = np.abs(values.mean(axis=0) - truth)

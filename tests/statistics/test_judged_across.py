@@ -29,19 +29,21 @@ def toy(score=None, data=None, **how):
     return Toy(rows() if data is None else data, score or arbitrary(), **how)
 
 
-@pytest.mark.parametrize("metric", ["probability", "balanced_probability"])
 @pytest.mark.parametrize(
-    ("estimator", "notion"),
+    ("metric", "estimator", "notion"),
     [
-        ("reuse", db.Banzhaf()),
-        ("regression", db.Banzhaf()),
-        ("regression:paired", db.Banzhaf()),
-        ("reuse", db.WeightedBanzhaf(0.3)),
+        ("probability", "regression", db.Banzhaf()),
+        ("balanced_probability", "reuse", db.Banzhaf()),
+        ("balanced_probability", "regression", db.Banzhaf()),
+        ("balanced_probability", "regression:paired", db.Banzhaf()),
+        ("balanced_probability", "reuse", db.WeightedBanzhaf(0.3)),
     ],
     ids=str,
 )
 def test_values_are_those_of_the_estimand(metric, estimator, notion):
-    """Means over 200 runs lie within four standard errors, intervals cover."""
+    """Means over 200 runs lie within four standard errors, intervals cover. Balanced, the rows of
+    the jury weigh differently: equal weights are the easier case, which one estimator shows.
+    """
     game = toy(metric=metric)
     truth = true_values(game.said, N, game.jury.weights, getattr(notion, "p", 0.5))
     runs = [
@@ -110,7 +112,7 @@ def test_a_dummy_is_worth_nothing_and_twins_are_worth_the_same():
 @pytest.mark.parametrize("kind", ["across", "validation"])
 def test_population_intervals_cover_over_draws_of_the_jury(kind):
     """Row 0 stays; the rows that judge it are drawn again in each run."""
-    feature, n, hits, run_hits = np.array([0.8, 0.3]), 40, [], []
+    feature, n, hits, run_hits = np.array([0.8, 0.3]), 24, [], []
     z = np.random.default_rng(9).normal(size=400_000)
     truth = 0.8 / n * np.tanh(feature[0] + z * feature[1]).mean()
     for seed in range(300):
@@ -121,13 +123,14 @@ def test_population_intervals_cover_over_draws_of_the_jury(kind):
         noise = rng.normal(size=(n, n)) * 0.005 / n  # pairs of rows matter too
 
         def score(coalitions, effects=effects, noise=noise):
-            pairs = np.einsum("mi,ij,mj->m", coalitions - 0.5, noise, coalitions - 0.5)
-            return 0.5 + (coalitions - 0.5) @ effects + pairs[:, None]
+            signs = coalitions - 0.5
+            pairs = ((signs @ noise) * signs).sum(axis=1, keepdims=True)
+            return 0.5 + signs @ effects + pairs
 
         data = rows(n, np.arange(n) % 2)
         if kind == "validation":
             data = db.Dataset(data.X, data.y, data.X, data.y)
-        run = db.value(toy(score, data, name=str(seed)), budget=700, seed=seed)
+        run = db.value(toy(score, data, name=str(seed)), budget=400, seed=seed)
         for errors, into in ((run.errors, hits), (run.run_errors, run_hits)):
             low, high = run.interval(errors=errors)
             into.append(low[0] <= truth <= high[0])

@@ -2,7 +2,7 @@
 coalitions; and every way to estimate Shapley values.
 
 The games are in `notion_games.py`. The data of the networks are read from DATABANZHAF_DATA; the
-first run trains about 1.5 million networks and keeps their scores under runs/estimators. Needs
+first run trains about half a million networks and keeps their scores under runs/estimators. Needs
 shapiq.
 
     python benchmarks/notions.py
@@ -61,8 +61,7 @@ def all_games(quick: bool) -> Iterator[NotionGame]:
     games = [*with_formulas(), neighbours("pol")]
     yield from (cached(game) for game in (games[3:5] if quick else games))
     if not quick:
-        for name in ("pol", "wind", "creditcard"):
-            yield network(name, 200_000, NOTIONS)
+        yield network("pol", 200_000, NOTIONS)
 
 
 def cached(game: NotionGame) -> NotionGame:
@@ -148,7 +147,7 @@ def introduction(games: list[NotionGame]) -> str:
         f"{PLAYERS} players, root mean square of {len(SEEDS)} seeds, by number of coalitions, and "
         "that of the best estimator that the notion has for itself at as many: "
         "`regression:sizes` or `regression` with coalitions drawn for it alone, permutations, or "
-        "KernelSHAP. The values of the first six games are known exactly; those of the networks "
+        "KernelSHAP. The values of the first six games are known exactly; those of the network "
         "(see the section on estimators of Banzhaf values) are those of one run for all with "
         f"200,000 trainings of another seed, whose own standard errors are {noise or 'none'}."
     )

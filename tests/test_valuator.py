@@ -318,5 +318,5 @@ def test_an_estimator_of_texts_gets_the_texts():
 
 def test_several_notions_are_refused():
     valuator = db.DataBanzhaf("logistic", notion=[db.Banzhaf(), db.Shapley()])
-    with pytest.raises(db.InvalidInput, match=r"one notion; got 2 of them\. Use db\.value"):
+    with pytest.raises(db.InvalidInput, match=r"one notion; got several\. Use db\.value"):
         valuator.fit(np.arange(8.0)[:, None], np.arange(8) % 2)

@@ -24,7 +24,7 @@ from databanzhaf.estimate import Estimate
 from databanzhaf.evaluations import BLOCK_CELLS, Evaluations
 from databanzhaf.files import replacing
 from databanzhaf.ledger import Ledger, read_evaluations
-from databanzhaf.notions import SizeWeighted
+from databanzhaf.notions import SizeWeighted, Together
 from databanzhaf.population import alone, differences
 from databanzhaf.protocols import (
     BoolArray,
@@ -260,6 +260,12 @@ def attribute(
     >>> bool(np.allclose(np.nansum(effects, axis=1) / 30, estimate.values))
     True
     """
+    if isinstance(notion, (list, tuple, Together)):
+        raise InvalidInput(
+            "effects on single rows are those of one notion",
+            got="several",
+            remedy="Call attribute once for each.",
+        )
     evaluations = read_evaluations(source, game, whole_jury=True)
     _check(evaluations, game)
     return attribution_of(evaluations, estimated(evaluations, notion, estimator=estimator), game)

@@ -14,6 +14,7 @@ import numpy as np
 from databanzhaf import chance, designs
 from databanzhaf.errors import InvalidInput, check_count, short
 from databanzhaf.estimators import choice
+from databanzhaf.estimators.folds import InFolds
 from databanzhaf.ledger import Ledger
 from databanzhaf.loop import Run
 from databanzhaf.notions import Banzhaf, SizeWeighted, Together, each_of
@@ -70,6 +71,7 @@ def begun(
     if repeats is None:
         repeats = repeats_that_pay(design, game.stochastic, budget)
     repeats, total = check_count("repeats", repeats), _affordable(design, budget)
+    _check_enough(chosen, total, design.unit)
     if until is not None and design.size is not None:
         raise InvalidInput(
             f"`until` cannot stop {chosen.name}, which needs all of its {design.size} coalitions",
@@ -107,6 +109,19 @@ def chosen_for(
     """The estimator of a new run; each fold of a jury has its share of the budget."""
     share = budget // seating.count if seating is not None and seating.within else budget
     return choice.in_folds(choice.for_run(estimator, notion, n, share), notion, n, seating)
+
+
+def _check_enough(chosen: Estimator, total: int, unit: int) -> None:
+    """Refuse before anything is trained what the estimator would refuse afterwards."""
+    in_folds = isinstance(chosen, InFolds)
+    fewest = unit * getattr(chosen.inner if in_folds else chosen, "fewest", 1)
+    if total < fewest:
+        raise InvalidInput(
+            f"`{chosen.name}` needs at least {fewest} coalitions"
+            + (" where rows judge each other in folds" if in_folds else ""),
+            got=f"a budget of {total}",
+            remedy=f"Pass budget={fewest} or more.",
+        )
 
 
 def repeats_that_pay(design: Design, stochastic: bool, budget: int) -> int:

@@ -16,7 +16,7 @@ from databanzhaf.errors import InvalidInput, check_between, check_count
 from databanzhaf.estimate import Estimate
 from databanzhaf.frames import as_array, as_pandas, check_cells, check_fetched, check_no_dict
 from databanzhaf.models import is_classification
-from databanzhaf.notions import named
+from databanzhaf.notions import Together, named
 from databanzhaf.pipeline.rows import Model, make_ready
 from databanzhaf.protocols import FloatArray, IntArray, Notion
 from databanzhaf.run import finish
@@ -199,10 +199,10 @@ class DataBanzhaf(BaseEstimator):  # type: ignore[misc]
         return Model(model, self.metric, n_jobs, self.device)
 
     def _notion(self) -> Notion:
-        if isinstance(self.notion, (list, tuple)):
+        if isinstance(self.notion, (list, tuple, Together)):
             raise InvalidInput(
                 "DataBanzhaf gives the values of one notion",
-                got=f"{len(self.notion)} of them",
+                got="several",
                 remedy="Use db.value(game, [...]) for several, or fit once for each.",
             )
         return named(self.notion) if isinstance(self.notion, str) else self.notion

@@ -186,7 +186,46 @@ def test_a_notion_whose_sizes_were_hardly_drawn_is_refused():
         db.estimate(ledger, db.LeaveOneOut())
     # those that were drawn too rarely for an error to be known have none
     assert np.isinf(db.estimate(ledger, db.Beta(1, 200)).std_errors).all()
-    assert np.isfinite(db.estimate(ledger, db.Shapley()).std_errors).all()
+    assert np.isfinite(db.estimate(ledger, db.Beta(16, 1)).std_errors).mean() > 0.9
+
+
+def test_a_player_that_no_coalition_of_the_notion_shows_has_no_error():
+    """Leave-one-out rests on coalitions of all but one: who was left out is known."""
+    n = 60
+    weights = np.linspace(-1, 1, n)
+    game = db.games.Function(n, lambda c: np.tanh(c @ weights), name="tanh")
+    full = np.ones((1, n), bool)
+    truth = game.utility(full, None) - game.utility(~np.eye(n, dtype=bool), None)
+    known, held = [], []
+    for seed in range(20):
+        ledger = db.Ledger()
+        _, estimate = db.value(
+            game, [db.Shapley(), db.LeaveOneOut()], budget=900, seed=seed, ledger=ledger
+        )
+        design = designs.Sized(n, seed, size_laws.shares([db.Shapley(), db.LeaveOneOut()], n))
+        coalitions = design.coalitions(np.arange(900))
+        alone = coalitions[coalitions.sum(axis=1) == n - 1]
+        finite = np.isfinite(estimate.std_errors)
+        assert np.array_equal(finite, (~alone).sum(axis=0) >= 4)
+        known.append(finite.mean())
+        low, high = estimate.interval(0.95)
+        held.append(((low <= truth) & (truth <= high))[finite].mean())
+    assert 0.2 < np.mean(known) < 0.99
+    assert 0.9 < np.mean(held) < 0.99
+
+
+def test_few_evaluations_are_refused_before_a_training():
+    played = []
+    game = db.games.Function(50, lambda c: played.append(1) or c.sum(axis=1), name="counted")
+    with pytest.raises(db.InvalidInput, match=r"at least 8 coalitions; got a budget of 7\. Pass"):
+        db.value(game, db.Shapley(), estimator="regression:sizes", budget=7)
+    assert not played
+    assert np.isinf(db.value(game, db.Shapley(), budget=15).std_errors).any()
+    rows = db.Dataset(np.arange(40.0)[:, None], np.arange(40) % 2)
+    with pytest.raises(
+        db.InvalidInput, match=r"at least 40 coalitions where rows .* Pass budget=40"
+    ):
+        db.value(db.games.Forest(rows, trees=2), db.Shapley(), budget=39)
 
 
 @pytest.mark.parametrize(

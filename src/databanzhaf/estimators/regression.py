@@ -62,6 +62,7 @@ class Regression:
     paired: bool = False
 
     reads = (Coin, Complementary)
+    fewest = FEWEST
 
     @property
     def unit(self) -> int:

@@ -24,6 +24,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from databanzhaf.errors import DesignMismatch
 from databanzhaf.notions import Shapley, SizeWeighted
 from databanzhaf.protocols import FloatArray
 
@@ -36,6 +37,8 @@ ENDS = 0.01
 # A law is stored as whole numbers with about this sum.
 UNITS = 2**30
 _STEPS = 500
+# Sizes that leave a notion less than this share of the coalitions do not identify it.
+LEAST_EFFICIENT = 1e-3
 
 
 def burden(notion: SizeWeighted, n: int) -> FloatArray:
@@ -57,6 +60,19 @@ def efficiency(notion: SizeWeighted, law: FloatArray) -> float:
         return 0.0
     ratio = np.divide(v, law, out=np.zeros_like(v), where=v > 0)
     return float(1 / ratio.sum())
+
+
+def identified(notion: SizeWeighted, law: FloatArray) -> float:
+    """`efficiency`, if the notion can be estimated at all."""
+    share = efficiency(notion, law)
+    if share < LEAST_EFFICIENT:
+        raise DesignMismatch(
+            f"the sizes of this run's coalitions must include those that {notion.name} values need",
+            got=f"{share:.2g} of the coalitions that a run of their own would have",
+            remedy="Make a new run for this notion, with a ledger of its own, or name it together "
+            "with the others.",
+        )
+    return share
 
 
 def shares(notions: Sequence[SizeWeighted], n: int) -> tuple[int, ...]:

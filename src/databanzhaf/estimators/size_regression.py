@@ -12,7 +12,7 @@ from databanzhaf.designs import Sized
 from databanzhaf.errors import DesignMismatch
 from databanzhaf.estimate import Estimate, Fit
 from databanzhaf.estimators.ridge import SHARES, SMALL, fits_in_memory, inverse_of, noise_share
-from databanzhaf.estimators.size_laws import efficiency, shares
+from databanzhaf.estimators.size_laws import identified, shares
 from databanzhaf.estimators.size_plan import SizePlan
 from databanzhaf.evaluations import BLOCK_CELLS, Evaluations
 from databanzhaf.notions import (
@@ -28,8 +28,9 @@ from databanzhaf.protocols import BoolArray, FloatArray, IntArray, Notion
 FEWEST = 8
 # Coalitions drawn for the notion alone that a run must be worth, for errors to be known.
 FEWEST_KNOWN = 10.0
-# Sizes that leave a notion less than this share of the coalitions do not identify it.
-LEAST_EFFICIENT = 1e-3
+# A player is known if coalitions with it, and those without it, count for so many equal ones and
+# have so much of the weight that the notion gives them on average.
+FEWEST_OF_A_SIDE, LEAST_OF_A_SIDE = 4.0, 0.2
 # The fits that are tried: powers of the weights by which a coalition counts for the notion.
 POWERS = 1.0, 0.5, 0.0
 # A run of which a notion can use so large a share was drawn for it: all these fits are the same.
@@ -80,6 +81,7 @@ class SizeRegression:
 
     name = "regression:sizes"
     reads = (Sized,)
+    fewest = FEWEST
 
     def gives(self, notion: Notion) -> bool:
         return isinstance(notion, (SizeWeighted, Together))
@@ -87,7 +89,8 @@ class SizeRegression:
     def suits(self, notion: Notion, n_players: int, budget: int) -> int:
         own = isinstance(notion, (Banzhaf, WeightedBanzhaf, LeaveOneOut))
         usable = fits_in_memory(n_players, budget or n_players)
-        enough = not budget or budget >= 2 * FEWEST_KNOWN
+        # with few players permutations need few coalitions, too
+        enough = not budget or budget >= 2 * FEWEST_KNOWN or budget <= n_players
         return 11 if self.gives(notion) and not own and usable and enough else 0
 
     def design(self, notion: Notion, n_players: int, seed: int) -> Sized:
@@ -112,7 +115,7 @@ class SizeRegression:
                 got=f"{m:,}" if few else f"{n:,} players and {m:,} coalitions",
                 remedy="Raise the budget." if few else 'Use estimator="permutation".',
             )
-        share = _identified(semivalue, design)
+        share = identified(semivalue, design.law)
         with one_blas_thread():
             fits = [
                 _Fit(evaluations, SizePlan.of(semivalue, design, m, share, power))
@@ -121,10 +124,10 @@ class SizeRegression:
         fit = min(fits, key=lambda each: float((each.errors()[0] ** 2).sum()))
         errors, freedom = fit.errors()
         values = fit.values + _missing_from_the_total(evaluations, semivalue, fit.values)
-        known = m * share >= FEWEST_KNOWN and evaluations.scale() > 0
+        known = fit.seen() & bool(m * share >= FEWEST_KNOWN and evaluations.scale() > 0)
         return Estimate(
             values[0],
-            errors if known else np.full(n, np.inf),
+            np.where(known, errors, np.inf),
             freedom,
             values[1:],
             evaluations.n_evaluations,
@@ -142,19 +145,6 @@ def _semivalue(notion: Notion) -> SizeWeighted:
             remedy="Make a run of its own for it.",
         )
     return notion
-
-
-def _identified(notion: SizeWeighted, design: Sized) -> float:
-    """The share of the coalitions that the notion can use."""
-    share = efficiency(notion, design.law)
-    if share < LEAST_EFFICIENT:
-        raise DesignMismatch(
-            f"the sizes of this run's coalitions must include those that {notion.name} values need",
-            got=f"{share:.2g} of the coalitions that a run of their own would have",
-            remedy="Make a new run for this notion, with a ledger of its own, or name it together "
-            "with the others.",
-        )
-    return share
 
 
 def _missing_from_the_total(
@@ -229,6 +219,23 @@ class _Fit:
             freedom = 2 * m / (m * fourth / squares**2 - 1)
         known = np.isfinite(freedom) & (freedom > 0)
         return np.sqrt(variance), np.clip(np.where(known, freedom, m - 1.0), 1.0, m - 1.0)
+
+    def seen(self) -> BoolArray:
+        """Players of which the coalitions say something, both with them and without them: a notion
+        may rest on rare sizes, and where a player was never in one of them nothing varies.
+        """
+        plan, n = self.plan, self.samples.n_players
+        factors = np.stack([plan.inside[self.sizes], plan.outside[self.sizes]])
+        sums = np.zeros((4, n))  # of factors and of their squares: with the player, without it
+        for block, inside in self.samples.blocks():
+            both = np.concatenate([factors[:, block], factors[:, block] ** 2])
+            joined = both @ inside
+            sums[[0, 2]] += joined[[0, 2]]
+            sums[[1, 3]] += both[[1, 3]].sum(axis=1, keepdims=True) - joined[[1, 3]]
+        total, squares = np.maximum(sums[:2], 0.0), sums[2:]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            count = np.where(total > LEAST_OF_A_SIDE * self.m, total**2 / squares, 0.0)
+        return np.asarray((count > FEWEST_OF_A_SIDE - 1e-9).all(axis=0))
 
     def _by_players(self) -> Iterator[_Piece]:
         """With at least as many samples as unknowns: by the inverse of G."""

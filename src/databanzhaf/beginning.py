@@ -113,12 +113,12 @@ def chosen_for(
 
 def _check_enough(chosen: Estimator, total: int, unit: int) -> None:
     """Refuse before anything is trained what the estimator would refuse afterwards."""
-    in_folds = isinstance(chosen, InFolds)
-    fewest = unit * getattr(chosen.inner if in_folds else chosen, "fewest", 1)
+    inner = chosen.inner if isinstance(chosen, InFolds) else chosen
+    fewest = unit * int(getattr(inner, "fewest", 1))
     if total < fewest:
         raise InvalidInput(
             f"`{chosen.name}` needs at least {fewest} coalitions"
-            + (" where rows judge each other in folds" if in_folds else ""),
+            + (" where rows judge each other in folds" if inner is not chosen else ""),
             got=f"a budget of {total}",
             remedy=f"Pass budget={fewest} or more.",
         )

@@ -270,6 +270,86 @@ def test_relu_and_maximum_join_a_convolution_where_nothing_else_reads_them(make,
         torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-5)
 
 
+class Standardised(nn.Conv2d):
+    def forward(self, x):
+        weight = self.weight - self.weight.mean(dim=(1, 2, 3), keepdim=True)
+        return nn.functional.conv2d(x, weight, self.bias)
+
+
+class Loops(nn.Module):
+    """Looks at its layers, and keeps what it is given."""
+
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList([nn.Conv2d(3, 4, 5), nn.ReLU(), nn.MaxPool2d(2)])
+        self.kept = None
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = layer(input=x) if isinstance(layer, nn.Conv2d) else layer(x)
+            if isinstance(layer, nn.MaxPool2d):
+                x = x * layer.kernel_size
+        self.kept = x
+        return x.flatten(1)
+
+
+class AsksWhatItIsGiven(Tutorial):
+    def forward(self, x):
+        return super().forward(x) if isinstance(x, torch.Tensor) else super().forward(x * 2)
+
+
+def hooked(place, kind):
+    def make():
+        module = nn.Sequential(nn.Conv2d(3, 4, 5), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten())
+        getattr(module[place], f"register_{kind}")(
+            (lambda layer, given, found: found * 3)
+            if kind == "forward_hook"
+            else (lambda layer, given: (given[0] * 3,))
+        )
+        return module
+
+    return make
+
+
+def normed(how):
+    def make():
+        return nn.Sequential(how(nn.Conv2d(3, 4, 5)), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten())
+
+    return make
+
+
+@pytest.mark.filterwarnings("ignore:.*weight_norm.*:FutureWarning")
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: nn.Sequential(Standardised(3, 4, 5), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten()),
+        Loops,
+        AsksWhatItIsGiven,
+        normed(nn.utils.weight_norm),
+        normed(nn.utils.parametrizations.weight_norm),
+        *(
+            hooked(place, kind)
+            for place in range(3)
+            for kind in ("forward_hook", "forward_pre_hook")
+        ),
+    ],
+)
+@pytest.mark.parametrize("triton", [True, False])
+def test_modules_that_do_more_than_their_layers_say_the_same(make, triton):
+    torch.manual_seed(0)
+    plain, x = make(), torch.randn(2, 3, 32, 32)
+    program = program_of(lambda: make_as(plain, make), unfold=True, triton=triton, example=x)
+    for mode in (True, False):
+        found, expected = program.module.train(mode)(x), plain.train(mode)(x)
+        torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-5)
+    for one, other in zip(program.module.parameters(), plain.parameters(), strict=True):
+        slopes = [
+            torch.autograd.grad(module(x).square().sum(), p)[0]
+            for module, p in ((program.module, one), (plain, other))
+        ]
+        torch.testing.assert_close(*slopes, atol=1e-3, rtol=1e-4)
+
+
 def make_as(plain, make):
     copy = make()
     copy.load_state_dict(plain.state_dict())

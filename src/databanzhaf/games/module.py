@@ -136,13 +136,20 @@ class Module(DescentGame):
     @cached_property
     def _trainer(self) -> Any:
         try:
+            import torch
+
             from databanzhaf.kernels.convolution import available
             from databanzhaf.kernels.programs import program_of
             from databanzhaf.kernels.stacked import Trainer
         except ImportError as error:
             raise BackendUnavailable.missing("games.Module needs", "torch", "torch") from error
         return Trainer(
-            program_of(self.make_module, unfold=self.unfold, triton=available(self.device)),
+            program_of(
+                self.make_module,
+                unfold=self.unfold,
+                triton=available(self.device),
+                example=torch.from_numpy(self.rows.X[:2]),
+            ),
             self.recipe,
             self.rows,
             device=self.device,

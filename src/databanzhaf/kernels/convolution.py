@@ -39,8 +39,8 @@ class StackedConv2d(UnfoldedConv2d):
         self.pool = pool
         torch.compiler.allow_in_graph(convolve)
 
-    def forward(self, x: Tensor) -> Tensor:
-        window = [*self.kernel, *self.stride, *self.padding, int(self.pool)]
+    def forward(self, input: Tensor) -> Tensor:
+        x, window = input, [*self.window, int(self.pool)]
         if not _runs(x, len(self.weight), window):
             return self.twin(x)
         # Channels last, as the kernels read them; three become four, which are read at once.

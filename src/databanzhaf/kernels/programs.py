@@ -4,18 +4,26 @@ products.
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from torch import nn
+import torch
+from torch import Tensor, nn
 
 from databanzhaf.errors import InvalidInput
 from databanzhaf.kernels.recipe import Recipe
 from databanzhaf.kernels.sequences import pooled_convolutions
-from databanzhaf.kernels.torch_layers import KeyedDropout, Program, UnfoldedConv2d
+from databanzhaf.kernels.torch_layers import (
+    KeyedDropout,
+    Program,
+    UnfoldedConv2d,
+    passed,
+    untouched,
+)
 from databanzhaf.protocols import IntArray
 
 _BATCH_NORMS = (nn.modules.batchnorm._BatchNorm, nn.SyncBatchNorm)
@@ -32,10 +40,15 @@ _DROPOUTS = (
 
 
 def program_of(
-    make_module: Callable[[], nn.Module], *, unfold: bool, triton: bool = False
+    make_module: Callable[[], nn.Module],
+    *,
+    unfold: bool,
+    triton: bool = False,
+    example: Tensor | None = None,
 ) -> Program:
     """Check a user's module and make it ready: see `games.Module`. With `triton`, convolutions run
-    as its kernels where they fit.
+    as its kernels where they fit. They stay as they are where the module then says something else
+    of the `example` rows.
     """
     module = make_module()
     if not isinstance(module, nn.Module):
@@ -63,11 +76,14 @@ def program_of(
     known = all(
         isinstance(layer, (*_UNIFORM, *_CONSTANT)) for layer in own_parameters
     ) and _follows_torchs_law(module, half_widths)
+    plain = _copied(module) if unfold else None
     if unfold and triton:
         _use_triton(module)
     dropouts = _key_dropouts(module)
     if unfold:
         _replace(module, _is_plain_convolution, UnfoldedConv2d)
+    if plain is not None and example is not None and not _agree(module, plain, example):
+        return program_of(make_module, unfold=False)
     return Program(module, half_widths, None if known else make_module, dropouts)
 
 
@@ -127,10 +143,39 @@ def _key_dropouts(module: nn.Module) -> tuple[str, ...]:
 def _is_plain_convolution(layer: nn.Module) -> bool:
     return (
         isinstance(layer, nn.Conv2d)
+        and untouched(layer, nn.Conv2d)
         and layer.groups == 1
         and layer.dilation == (1, 1)
         and layer.padding_mode == "zeros"
         and not isinstance(layer.padding, str)
+    )
+
+
+def _copied(module: nn.Module) -> nn.Module | None:
+    """A copy; None for a module that cannot be copied."""
+    try:
+        return copy.deepcopy(module)
+    except Exception:  # what a user's module raises
+        return None
+
+
+def _agree(module: nn.Module, plain: nn.Module, example: Tensor) -> bool:
+    """Whether two modules say the same of some rows, but for rounding."""
+    with torch.no_grad():
+        try:
+            expected = plain.eval()(example)
+        except Exception:  # the probe of the trainer says what fails
+            return True
+        try:
+            found = module.eval()(example)
+        except Exception:
+            return False
+        finally:
+            module.train()
+    return (
+        isinstance(found, Tensor)
+        and found.shape == expected.shape
+        and torch.allclose(found, expected, rtol=1e-3, atol=1e-4 * float(expected.abs().max()))
     )
 
 
@@ -142,7 +187,7 @@ def _use_triton(module: nn.Module) -> None:
         return isinstance(layer, nn.Conv2d) and _is_plain_convolution(layer) and fits(layer)
 
     followed, followers = pooled_convolutions(module, applies)
-    _replace(module, lambda layer: layer in followers, lambda layer: nn.Identity())
+    _replace(module, lambda layer: layer in followers, passed)
     _replace(module, applies, lambda layer: StackedConv2d(layer, pool=layer in followed))
 
 

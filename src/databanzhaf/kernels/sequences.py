@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 
 import torch
 from torch import fx, nn
+
+from databanzhaf.kernels.torch_layers import untouched
 
 
 def pooled_convolutions(
@@ -17,21 +20,19 @@ def pooled_convolutions(
     There are none in a forward pass that torch.fx cannot follow, or that uses other ones in
     training than when scoring.
     """
-    training = module.training
+    layers = dict(module.named_modules(remove_duplicate=False))
     try:
-        found = [_pooled(module.train(mode), applies) for mode in (True, False)]
+        copied = copy.deepcopy(module)  # a forward pass may keep what it is given
+        found = [_pooled(copied.train(mode), layers, applies) for mode in (True, False)]
     except Exception:  # a forward pass may raise anything when it is given no numbers
         return set(), set()
-    finally:
-        module.train(training)
     return found[0] if found[0] == found[1] else (set(), set())
 
 
 def _pooled(
-    module: nn.Module, applies: Callable[[nn.Module], bool]
+    module: nn.Module, layers: dict[str, nn.Module], applies: Callable[[nn.Module], bool]
 ) -> tuple[set[nn.Module], set[nn.Module]]:
     graph = fx.Tracer().trace(module)
-    layers = dict(module.named_modules(remove_duplicate=False))
 
     def layer_of(node: fx.Node) -> nn.Module | None:
         return layers[str(node.target)] if node.op == "call_module" else None
@@ -82,7 +83,7 @@ def _followers(node: fx.Node, layer_of: Callable[[fx.Node], nn.Module | None]) -
 
 def _is_relu(node: fx.Node, layer: nn.Module | None) -> bool:
     functions = (torch.relu, nn.functional.relu, "relu")
-    return isinstance(layer, nn.ReLU) or (
+    return (layer is not None and untouched(layer, nn.ReLU)) or (
         node.op in ("call_function", "call_method") and node.target in functions
     )
 
@@ -90,6 +91,7 @@ def _is_relu(node: fx.Node, layer: nn.Module | None) -> bool:
 def _is_pool(layer: nn.Module | None) -> bool:
     return (
         isinstance(layer, nn.MaxPool2d)
+        and untouched(layer, nn.MaxPool2d)
         and layer.kernel_size in (2, (2, 2))
         and layer.stride in (2, (2, 2))
         and layer.padding in (0, (0, 0))

@@ -41,7 +41,29 @@ class KeyedDropout(nn.Module):
         return x * keep / (1 - self.p)
 
 
-class UnfoldedConv2d(nn.Module):
+def untouched(layer: nn.Module, kind: type[nn.Module]) -> bool:
+    """Whether a layer is torch's own and does no more: no subclass, no hook, no weight that is
+    computed anew for each pass.
+    """
+    hooks = (
+        layer._forward_hooks,
+        layer._forward_pre_hooks,
+        layer._backward_hooks,
+        layer._backward_pre_hooks,
+    )
+    return type(layer) is kind and not any(hooks)
+
+
+def passed(layer: nn.Module) -> nn.Module:
+    """A layer of the same kind that changes nothing, for one whose work another one has done."""
+    kind = type(layer)
+    made = type(f"Passed{kind.__name__}", (kind,), {"forward": lambda self, input: input})
+    found: nn.Module = nn.Module.__new__(made)
+    found.__dict__.update(layer.__dict__)
+    return found
+
+
+class UnfoldedConv2d(nn.Conv2d):
     """A convolution as a matrix product over patches: stacked, it is one batched product, not a
     grouped convolution.
 
@@ -51,15 +73,14 @@ class UnfoldedConv2d(nn.Module):
     """
 
     def __init__(self, plain: nn.Conv2d) -> None:
-        super().__init__()
-        self.weight, self.bias = plain.weight, plain.bias
-        self.kernel, self.stride = plain.kernel_size, plain.stride
-        self.padding = (int(plain.padding[0]), int(plain.padding[1]))
+        nn.Module.__init__(self)
+        self.__dict__.update(plain.__dict__)  # with its parameters
+        self.window = (*plain.kernel_size, *plain.stride, *map(int, plain.padding))
 
-    def forward(self, x: Tensor) -> Tensor:
-        (kh, kw), (sh, sw), (ph, pw) = self.kernel, self.stride, self.padding
+    def forward(self, input: Tensor) -> Tensor:
+        x, (kh, kw, sh, sw, ph, pw) = input, self.window
         height, width = (x.shape[2] + 2 * ph - kh) // sh + 1, (x.shape[3] + 2 * pw - kw) // sw + 1
-        patches = nn.functional.unfold(x, self.kernel, padding=self.padding, stride=self.stride)
+        patches = nn.functional.unfold(x, (kh, kw), padding=(ph, pw), stride=(sh, sw))
         columns = patches.transpose(0, 1).reshape(patches.shape[1], -1)
         out = self.weight.flatten(1) @ columns
         if self.bias is not None:

@@ -156,6 +156,7 @@ def test_json_plan_explain_and_curve():
     assert plan["options"] == []
     said = refused("explain", "runs/rows", "--row", 3)
     assert "a closed form for nearest neighbours that trains none" in said
+    assert "there is nothing to watch in `runs/rows`" in refused("watch", "runs/rows")
 
 
 TRAINED = {

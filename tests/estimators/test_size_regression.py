@@ -136,6 +136,8 @@ def test_one_run_gives_each_notion_its_estimate(tmp_path):
     for one, other in zip(more, fresh, strict=True):
         assert np.array_equal(one.values, other.values)
     assert len(db.value(game, [db.Shapley()], budget=250)) == 1
+    with pytest.raises(db.LedgerMismatch, match=r"those of other notions\n.*estimate\(ledger"):
+        db.value(game, db.Shapley(), budget=200, seed=1, ledger=path)
 
 
 def test_shapley_values_add_up_to_the_total():

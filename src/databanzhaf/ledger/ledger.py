@@ -234,6 +234,12 @@ class Ledger:
                 "It keeps outcomes, so no training is needed: "
                 "databanzhaf.estimate(ledger, notion, game=...)."
             )
+        if list(different) == ["shares"]:
+            different = {"shares": "sizes of coalitions: the ledger has those of other notions"}
+            remedy = (
+                "databanzhaf.estimate(ledger, notion) reads this notion from it; give another path "
+                "for a run of its own."
+            )
         where = "in memory" if self.path is None else f"`{self.path}`"
         return LedgerMismatch(
             f"the ledger {where} belongs to another run",

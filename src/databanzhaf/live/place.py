@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,6 +40,12 @@ def find(path: Path) -> Place:
         there, folder = path.exists(), path.is_dir()
         if folder and not _may_be_of_a_run(path):
             raise _no_run(path, "a folder without run.db")
+        if folder and _is_closed(path):
+            raise InvalidInput(
+                f"there is nothing to watch in `{path}`: its values are a closed form, and no "
+                "model was trained",
+                remedy="Open its report.html.",
+            )
         if there and not folder and not _is_ledger(path):
             raise _no_run(path, "a file that is not a ledger")
     except OSError as error:
@@ -54,6 +61,16 @@ def _may_be_of_a_run(folder: Path) -> bool:
     """A command makes an empty folder, then the lock of the ledger, then the ledger."""
     names = {each.name for each in folder.iterdir()}
     return not names or bool(names & {_NAME, f"{_NAME}.lock", "run.json"})
+
+
+def _is_closed(folder: Path) -> bool:
+    """Whether run.json tells of values without a ledger."""
+    try:
+        record = json.loads((folder / "run.json").read_text())
+    except (OSError, ValueError):
+        return False
+    closed = isinstance(record, dict) and record.get("estimator") == "closed_form"
+    return closed and not (folder / _NAME).exists()
 
 
 def _is_ledger(file: Path) -> bool:

@@ -54,8 +54,7 @@ def check_folder(out: Path) -> None:
     raise LedgerMismatch(
         f"`{ledger}` holds models that were trained, and these values are a closed form that "
         "trains none",
-        remedy="Give another --out, or pass --estimator with the name in its run.json to continue "
-        "that run.",
+        remedy="Give another --out, or repeat the command that made the folder.",
     )
 
 

@@ -146,11 +146,6 @@ def _spread(g: Tensor, place: Tensor, size: tuple[int, int]) -> Tensor:
     return nn.functional.pad(wide, (0, 0, 0, size[1] - 2 * width, 0, size[0] - 2 * height))
 
 
-# Operators of the low level: `torch.library.custom_op` adds a rule for autograd that torch.func
-# refuses (torch 2.13).
-_LIBRARY = torch.library.Library("databanzhaf", "FRAGMENT")
-
-
 def _kernels() -> Any:
     from databanzhaf.kernels import convolution_triton
 
@@ -248,7 +243,7 @@ def _vmap_inputs(
     return out.unflatten(0, (models, -1)), 0
 
 
-for _signature, _run, _like, _vmap in (
+_OPERATORS = (
     (
         "convolve(Tensor x, Tensor weight, Tensor? bias, int[] window) -> (Tensor, Tensor)",
         _convolve,
@@ -268,9 +263,16 @@ for _signature, _run, _like, _vmap in (
         _like_inputs,
         _vmap_inputs,
     ),
-):
-    _LIBRARY.define(_signature)
-    _name = _signature.split("(")[0]
-    _LIBRARY.impl(_name, _run, "CompositeExplicitAutograd")
-    torch.library.register_fake(f"databanzhaf::{_name}", _like, lib=_LIBRARY)
-    torch.library.register_vmap(f"databanzhaf::{_name}", _vmap, lib=_LIBRARY)
+)
+
+# Operators of the low level: `torch.library.custom_op` adds a rule for autograd that torch.func
+# refuses (torch 2.13). They are known to the whole process, so a module that is imported again
+# finds them.
+if not hasattr(torch.ops.databanzhaf, "convolve"):
+    _LIBRARY = torch.library.Library("databanzhaf", "FRAGMENT")
+    for _signature, _run, _like, _vmap in _OPERATORS:
+        _LIBRARY.define(_signature)
+        _name = _signature.split("(")[0]
+        _LIBRARY.impl(_name, _run, "CompositeExplicitAutograd")
+        torch.library.register_fake(f"databanzhaf::{_name}", _like, lib=_LIBRARY)
+        torch.library.register_vmap(f"databanzhaf::{_name}", _vmap, lib=_LIBRARY)

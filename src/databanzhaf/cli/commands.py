@@ -318,6 +318,7 @@ def _value_once(
 
 def _forecasting(screen: Screen, job: Job, watcher: Watcher) -> Watcher:
     """A watcher that also says, once some evaluations are there, what the run will be worth."""
+    from databanzhaf.notions import each_of
     from databanzhaf.pipeline import forecast
 
     start, before, told = 0.0, -1, False
@@ -328,8 +329,11 @@ def _forecasting(screen: Screen, job: Job, watcher: Watcher) -> Watcher:
             start, before = time.perf_counter(), done
         fresh = done - before
         if not told and checkpoints and fresh > 0:
-            # With fewer evaluations than rows the fit is not yet what it will be.
-            enough = max(PILOT, min(4 * job.dataset.n_players, total // 4))
+            # With fewer evaluations than rows the fit is not yet what it will be; notions that
+            # share a run need more for that.
+            notions = len(each_of(job.settings.notion))
+            share = total // 4 if notions == 1 else total // 2
+            enough = max(PILOT, min(4 * notions * job.dataset.n_players, share))
             seen = [each for each in checkpoints if each.estimate.n_evaluations >= enough]
             if seen:
                 told = True

@@ -197,7 +197,9 @@ def forecast(job: Job, checkpoint: Checkpoint, total: int, seconds: float) -> li
         return []
     time_left = in_words(seconds * (total - done) / done)
     said = f"After {total:,} evaluations ({time_left} left) another run would agree with the "
-    said += f"ranking of the {job.who} at a rank correlation of roughly {max(agrees, 0.0):.1f}."
+    several = f" by {found.notion.name}" if len(each_of(job.settings.notion)) > 1 else ""
+    said += f"ranking of the {job.who}{several} at a rank correlation of roughly "
+    said += f"{max(agrees, 0.0):.1f}."
     if agrees >= LOW_STABILITY:
         return [said]
     wanted = _enough(lambda m: rank_stability(found, np.sqrt(done / m)), LOW_STABILITY)

@@ -117,9 +117,9 @@ def _check_enough(chosen: Estimator, total: int, unit: int) -> None:
     fewest = unit * int(getattr(inner, "fewest", 1))
     if total < fewest:
         raise InvalidInput(
-            f"`{chosen.name}` needs at least {fewest} coalitions"
+            f"`budget` must pay for the {fewest} coalitions that {chosen.name} needs"
             + (" where rows judge each other in folds" if inner is not chosen else ""),
-            got=f"a budget of {total}",
+            got=str(total),
             remedy=f"Pass budget={fewest} or more.",
         )
 

@@ -219,14 +219,12 @@ def test_a_player_that_no_coalition_of_the_notion_shows_has_no_error():
 def test_few_evaluations_are_refused_before_a_training():
     played = []
     game = db.games.Function(50, lambda c: played.append(1) or c.sum(axis=1), name="counted")
-    with pytest.raises(db.InvalidInput, match=r"at least 8 coalitions; got a budget of 7\. Pass"):
+    with pytest.raises(db.InvalidInput, match=r"pay for the 8 coalitions that .*; got 7\. Pass"):
         db.value(game, db.Shapley(), estimator="regression:sizes", budget=7)
     assert not played
     assert np.isinf(db.value(game, db.Shapley(), budget=15).std_errors).any()
     rows = db.Dataset(np.arange(40.0)[:, None], np.arange(40) % 2)
-    with pytest.raises(
-        db.InvalidInput, match=r"at least 40 coalitions where rows .* Pass budget=40"
-    ):
+    with pytest.raises(db.InvalidInput, match=r"pay for the 40 coalitions .* Pass budget=40"):
         db.value(db.games.Forest(rows, trees=2), db.Shapley(), budget=39)
 
 

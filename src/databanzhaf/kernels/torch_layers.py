@@ -43,7 +43,7 @@ class KeyedDropout(nn.Module):
 
 def untouched(layer: nn.Module, kind: type[nn.Module]) -> bool:
     """Whether a layer is torch's own and does no more: no subclass, no hook, no weight that is
-    computed anew for each pass.
+    recomputed for each pass.
     """
     hooks = (
         layer._forward_hooks,

@@ -585,6 +585,12 @@ def test_images_over_several_trainings(setting, monkeypatch, name):
     monkeypatch.setattr(image_runs, "SEEDS", 2)
     page = reproduce(name, setting).read_text()
     assert "This only shows that the experiment runs" in page
+    if name == "instability":
+        assert "explain Banzhaf's index? | not asked | as here: " in page
+        ways = image_runs.other_ways(setting)
+        assert set(ways) == {"as here", *image_runs.OTHER_WAYS}
+        used = {way.values["banzhaf"].tobytes() for way in ways.values()}
+        assert len(used) == len(ways) - 1  # a trial has no 500 held-out images to take
     images = image_runs.value_images(setting)
     assert images.values["banzhaf"].shape == (2, 50)
     assert images.agreement("banzhaf") == pytest.approx(
@@ -632,6 +638,7 @@ def test_fewer_coalitions_neither_refute_stability_nor_confirm_the_lack_of_it(
         draw, values, dict.fromkeys(values, coalitions), (values["banzhaf"], values["banzhaf"]), ""
     )
     monkeypatch.setattr(image_runs, "value_images", lambda setting: images)
+    monkeypatch.setattr(image_runs, "other_ways", lambda setting: {})
     whole = Setting(scale=1.0, device="cpu", out=setting.out)
     found = instability.run(whole)
     assert [claim.holds for claim in found.claims if claim.asked_by_paper] == verdicts

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations, permutations
 from typing import Any
 
@@ -17,6 +17,13 @@ from databanzhaf.experiments.setting import Setting
 
 SAMPLES, SEEDS, EPOCHS = 50_000, 5, 10
 NOTIONS = ("loo", "shapley", "banzhaf")
+# What the paper leaves open, done in other ways, with fewer coalitions and trainings.
+OTHER_WAYS: dict[str, dict[str, int]] = {
+    "3 epochs": {"epochs": 3},
+    "30 epochs": {"epochs": 30},
+    "500 held-out images": {"held_out": 500},
+}
+OTHER_SAMPLES, OTHER_SEEDS = 5_000, 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,6 +36,14 @@ class Images:
     # Banzhaf values from the first half of the coalitions, and from the second.
     halves: tuple[NDArray[np.float64], NDArray[np.float64]]
     hardware: str
+
+    def of(self, images: NDArray[np.int64]) -> Images:
+        """The same, of some images."""
+        return replace(
+            self,
+            values={name: found[:, images] for name, found in self.values.items()},
+            halves=(self.halves[0][:, images], self.halves[1][:, images]),
+        )
 
     def agreement(self, notion: str) -> float:
         """Average Spearman between the runs, which share their coalitions."""
@@ -111,17 +126,8 @@ def rows(setting: Setting) -> int:
 
 def value_images(setting: Setting) -> Images:
     n = rows(setting)
-    data = protocol.draw("cifar10_images", 0, setting, rows=n)
-    how: dict[str, Any] = {
-        "batch_size": 32,
-        "learning_rate": 1e-3,
-        "epochs": EPOCHS,
-        "metric": "accuracy",
-        "device": setting.device,
-    }
-    game = db.games.Module(protocol.small_cnn, data.judged_by_images(setting), **how)
-    scale = min(setting.scale, setting.image_scale)
-    count = 80 if setting.small else max(200, round(scale * SAMPLES))
+    data, game = _game(setting)
+    count = _count(setting, SAMPLES)
     values, used = {}, {}
     # Leave-one-out spends what the others spend on repeats of its n + 1 coalitions, as the paper
     # aligns them.
@@ -148,16 +154,73 @@ def value_images(setting: Setting) -> Images:
         values[name] = found.values_by_repeat.reshape(SEEDS, -1, n).mean(axis=1)
         used[name] = found.n_evaluations // SEEDS
     whole = ledgers.evaluations(setting, ("cifar10", n, "banzhaf"), count, SEEDS)
-    parts = ledgers.halves(whole)
-    assert parts is not None  # there are 80 coalitions or more
-    first, second = (db.estimate(part, db.Banzhaf()).values_by_repeat for part in parts)
     return Images(
         data,
         values,
         used,
-        (first, second),
+        _halves(whole),
         ledgers.machines(ledgers.work(setting, [("cifar10", n, name) for name in plans])),
     )
+
+
+def other_ways(setting: Setting) -> dict[str, Images]:
+    """Banzhaf values from a part of the coalitions: as in `value_images`, which comes first, and in
+    `OTHER_WAYS`. Without a GPU, those of them whose evaluations are kept.
+    """
+    n = rows(setting)
+    count, seeds = _count(setting, OTHER_SAMPLES), min(SEEDS, OTHER_SEEDS)
+    found = {}
+    for name, how in {"as here": {}, **OTHER_WAYS}.items():
+        parts = ("cifar10", n, "-".join(["banzhaf", *(f"{k}-{v}" for k, v in how.items())]))
+        data, game = _game(setting, **how)
+        if how:
+            kept = pieces.whole_repeats(pieces.path(setting, parts)) >= seeds
+            if not (setting.on_gpu or setting.small or kept):
+                continue
+            ledgers.value(
+                setting,
+                parts,
+                game,
+                db.Banzhaf(),
+                piecewise=True,
+                estimator="reuse",
+                budget=count,
+                repeats=seeds,
+            )
+        taken = ledgers.evaluations(setting, parts, count, seeds)
+        values = db.estimate(taken, db.Banzhaf(), estimator="reuse").values_by_repeat
+        found[name] = Images(data, {"banzhaf": values}, {"banzhaf": count}, _halves(taken), "")
+    return found
+
+
+def _game(
+    setting: Setting, epochs: int | None = None, held_out: int | None = None
+) -> tuple[Draw, db.games.Module]:
+    data = protocol.draw("cifar10_images", 0, setting, rows=rows(setting))
+    fewer = replace(data, X_test=data.X_test[:held_out], y_test=data.y_test[:held_out])
+    how: dict[str, Any] = {
+        "batch_size": 32,
+        "learning_rate": 1e-3,
+        "epochs": epochs or EPOCHS,
+        "metric": "accuracy",
+        "device": setting.device,
+    }
+    return data, db.games.Module(protocol.small_cnn, fewer.judged_by_images(setting), **how)
+
+
+def _count(setting: Setting, paper: int) -> int:
+    """How many coalitions of a full-size run to take."""
+    scale = min(setting.scale, setting.image_scale)
+    return 80 if setting.small else max(200, round(scale * paper))
+
+
+def _halves(whole: db.Evaluations) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    parts = ledgers.halves(whole)
+    assert parts is not None  # there are 80 coalitions or more
+    first, second = (
+        db.estimate(part, db.Banzhaf(), estimator="reuse").values_by_repeat for part in parts
+    )
+    return first, second
 
 
 def differs(setting: Setting) -> tuple[str, ...]:

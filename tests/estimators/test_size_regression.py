@@ -41,26 +41,25 @@ def refitted(evaluations, notion, plan):
     every = (np.arange(2**n)[:, None] >> np.arange(n) & 1).astype(bool)
     inside = np.concatenate([block for _, block in evaluations.blocks()])
 
-    def columns(coalitions):
+    def columns(coalitions, turn):
         size = coalitions.sum(axis=1)
         joined = coalitions - (size / n)[:, None]
-        slopes = [joined * profile[size, None] for profile in plan.profiles]
+        slopes = [joined * profile[size, None] for profile in turn @ plan.profiles]
         return np.hstack([np.ones((len(size), 1)), plan.rises[size], *slopes])
 
-    x, everything, weight = columns(inside), columns(every), plan.weight[inside.sum(axis=1)]
+    weight = plan.weight[inside.sum(axis=1)]
     found = []
-    for fold, penalties in size_regression._Fit(evaluations, plan)._penalties(5):
-        shrink = np.concatenate([[0.0], plan.shrinkage, np.repeat(penalties, n)])
-        used = np.isfinite(shrink)
+    for fold, penalties, turn in size_regression._Fit(evaluations, plan)._penalties(5):
+        x, everything = columns(inside, turn), columns(every, turn)
+        shrink = np.diag(np.concatenate([[0.0], plan.shrinkage, np.repeat(penalties, n)]))
         for t in np.flatnonzero(fold):
             others = np.arange(m) != t
-            a = x[others][:, used] * weight[others, None]
-            gram = a.T @ x[others][:, used] + np.diag(shrink[used])
-            fit = np.linalg.solve(gram, a.T @ evaluations.utility[others])
-            own = db.value(db.games.Table(everything[:, used] @ fit), notion, estimator="exact")
+            a = x[others] * weight[others, None]
+            fit = np.linalg.solve(a.T @ x[others] + shrink, a.T @ evaluations.utility[others])
+            own = db.value(db.games.Table(everything @ fit), notion, estimator="exact")
             size = inside[t].sum()
             z = np.where(inside[t], plan.inside[size], -plan.outside[size])
-            found.append(own.values + z * (evaluations.utility[t] - x[t, used] @ fit))
+            found.append(own.values + z * (evaluations.utility[t] - x[t] @ fit))
     return np.mean(found, axis=0)
 
 
@@ -83,6 +82,28 @@ def test_the_inverse_by_samples_gives_the_same_numbers(monkeypatch):
     by_samples = size_regression._Fit(evaluations, plan)
     np.testing.assert_allclose(by_samples.values, by_players.values, atol=1e-9)
     np.testing.assert_allclose(by_samples.errors(), by_players.errors(), rtol=1e-5)
+
+
+def test_slopes_that_follow_the_size_alike_take_one_profile():
+    """U = h(size) times what each player adds: in the plan's own profiles the slopes are sums of
+    several; turned, of one, whose shape is that of h.
+    """
+    n, m = 40, 4000
+    size = np.arange(n + 1)
+    h, adds = np.exp(-size / 10), np.linspace(-1, 1, n)
+    game = db.games.Function(n, lambda c: h[c.sum(axis=1)] * (c @ adds), name="one profile")
+    evaluations = sampled(game, NOTIONS, m)
+    plan = planned(evaluations, db.Shapley())
+    own = [profile @ h / np.linalg.norm(profile) / np.linalg.norm(h) for profile in plan.profiles]
+    assert len(own) == 4
+    assert max(own) < 0.95
+    for _, penalties, turn in size_regression._Fit(evaluations, plan)._penalties(5):
+        assert (penalties[1:] > 30 * penalties[0]).all()
+        np.testing.assert_allclose(turn @ turn.T, np.eye(len(turn)), atol=1e-9)
+        shape = turn[0] @ plan.profiles
+        drawn = evaluations.design.law * plan.weight * size * (n - size)
+        inner = (drawn * shape) @ h / np.sqrt((drawn @ shape**2) * (drawn @ h**2))
+        assert abs(inner) > 0.98
 
 
 @each_notion

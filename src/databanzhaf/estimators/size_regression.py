@@ -64,7 +64,8 @@ class SizeRegression:
 
     is unbiased, since the fit :math:`f^{(-t)}` has not seen the coalition. The penalties of the
     slopes come from other coalitions, too: a part of the variance for each profile, and none for a
-    profile that chance alone could explain.
+    profile that chance alone could explain. The profiles are turned first, to those along which the
+    slopes of the players vary most: where all slopes change with the size alike, one is enough.
 
     What makes the sum of the variances small is a fit that weighs coalitions by
     :math:`\sum_i z_{ti}^2`, but none by more than three times the mean; where the game is much the
@@ -195,10 +196,9 @@ class _Fit:
             residual[rows] = piece.residuals[:, 0]
         self.values: FloatArray = about + total / m
         self._moments = sums, squares, fourth, farthest
-        left = float(self.weights @ residual**2)
-        alone = self.columns[:, 0] / (1 - self.weights / self.weights.sum())
-        whole = float(self.weights @ alone**2)
-        self.explained = 1 - left / whole if whole > 0 else float("nan")
+        alone = (samples.utility - samples.utility.mean()) / (1 - 1 / m)
+        whole = float((alone**2).sum())
+        self.explained = 1 - float((residual**2).sum()) / whole if whole > 0 else float("nan")
 
     def _centred(self, columns: FloatArray) -> FloatArray:
         """Less their weighted means."""
@@ -240,43 +240,47 @@ class _Fit:
     def _by_players(self) -> Iterator[_Piece]:
         """With at least as many samples as unknowns: by the inverse of G."""
         plan, n, k = self.plan, self.samples.n_players, self.rises.shape[1]
-        middle = np.zeros(n * len(plan.profiles))
+        middle, every = np.zeros(n * len(plan.profiles)), np.eye(len(plan.profiles))
         for block, inside in self.samples.blocks():
-            middle += self.weights[block] @ self._slopes(block, inside)
+            middle += self.weights[block] @ self._slopes(block, inside, every)
         middle /= self.weights.sum()
         gram = np.zeros((k + len(middle), k + len(middle)))
         moments = np.zeros((len(gram), self.columns.shape[1]))
         for block, inside in self.samples.blocks():
-            z = np.hstack([self.rises[block], self._slopes(block, inside) - middle])
+            z = np.hstack([self.rises[block], self._slopes(block, inside, every) - middle])
             weighted = z * self.weights[block, None]
             gram += weighted.T @ z
             moments += weighted.T @ self.columns[block]
-        for fold, penalties in self._penalties(folds=5 if n <= SMALL else 2):
-            used = np.flatnonzero(np.isfinite(penalties))
-            unknown = np.concatenate([np.arange(k), *(k + n * j + np.arange(n) for j in used)])
+        for fold, penalties, turn in self._penalties(folds=5 if n <= SMALL else 2):
             inverse = inverse_of(
-                gram[np.ix_(unknown, unknown)],
-                np.concatenate([plan.shrinkage, np.repeat(penalties[used], n)]),
+                self._turned(turn, self._turned(turn, gram).T),
+                np.concatenate([plan.shrinkage, np.repeat(penalties, n)]),
             )
-            slopes = inverse @ moments[unknown]
-            own = self._own(slopes.T, used)
+            slopes = inverse @ self._turned(turn, moments)
+            own, mean = self._own(slopes.T, turn), (turn @ middle.reshape(-1, n)).ravel()
             for part, inside in self.samples.only(fold).blocks():
                 rows: IntArray = np.flatnonzero(fold)[part]
                 weight = self.weights[rows]
-                z = np.hstack([self.rises[rows], self._slopes(rows, inside) - middle])[:, unknown]
+                z = np.hstack([self.rises[rows], self._slopes(rows, inside, turn) - mean])
                 v = z @ inverse
                 room = 1 - weight / self.weights.sum() - weight * np.einsum("ij,ij->i", z, v)
                 residuals = (self.columns[rows] - z @ slopes) / room[:, None]
-                factor = self._factors(rows, inside) - weight[:, None] * self._own(v, used)
+                factor = self._factors(rows, inside) - weight[:, None] * self._own(v, turn)
                 yield _Piece(rows, slice(0, n), factor, own, residuals)
 
-    def _own(self, unknowns: FloatArray, used: IntArray) -> FloatArray:
-        """The values of fits with these unknowns: rises, and the slopes of the profiles used."""
+    def _turned(self, turn: FloatArray, unknowns: FloatArray) -> FloatArray:
+        """A line for each rise and each slope of each profile, as lines for the turned profiles."""
+        k, n, columns = self.rises.shape[1], self.samples.n_players, unknowns.shape[1]
+        slopes = np.tensordot(turn, unknowns[k:].reshape(-1, n, columns), axes=1)
+        return np.concatenate([unknowns[:k], slopes.reshape(-1, columns)])
+
+    def _own(self, unknowns: FloatArray, turn: FloatArray) -> FloatArray:
+        """The values of fits with these unknowns: rises, and the slopes of the turned profiles."""
         k, n = self.rises.shape[1], self.samples.n_players
-        slopes = unknowns[:, k:].reshape(len(unknowns), len(used), n)
+        slopes = unknowns[:, k:].reshape(len(unknowns), len(turn), n)
         level = unknowns[:, :k] @ self.plan.worth
         own: FloatArray = level[:, None] + np.einsum(
-            "ijk,j->ik", slopes, self.plan.worth_of_slopes[used]
+            "ijk,j->ik", slopes, turn @ self.plan.worth_of_slopes
         )
         return own
 
@@ -293,8 +297,9 @@ class _Fit:
             products += x @ x.T
         rises = self.rises * root[:, None]
         of_rises = (rises / plan.shrinkage) @ rises.T
-        for fold, penalties in self._penalties(folds=5 if m <= SMALL else 2):
-            gram = products * ((self.profiles.T / penalties) @ self.profiles)
+        for fold, penalties, turn in self._penalties(folds=5 if m <= SMALL else 2):
+            profiles = turn @ self.profiles
+            gram = products * ((profiles.T / penalties) @ profiles)
             gram = self._centred(self._centred(gram).T) * np.outer(root, root)
             rows, inverse = np.flatnonzero(fold), inverse_of(of_rises + gram, 1.0)
             dual = inverse @ (self.columns * root[:, None])
@@ -303,7 +308,7 @@ class _Fit:
             moved = root[rows, None] * inverse[rows]
             of_curve = rises @ (plan.worth / plan.shrinkage)
             level, own = moved @ of_curve, dual.T @ of_curve
-            lifted = (plan.worth_of_slopes / penalties) @ self.profiles
+            lifted = (turn @ plan.worth_of_slopes / penalties) @ profiles
             for players in parts:
                 x = self._joined(everyone, coalitions[:, players]) * lifted[:, None]
                 x = self._centred(x) * root[:, None]
@@ -316,10 +321,10 @@ class _Fit:
         share = self.sizes[rows] / self.samples.n_players
         return np.asarray(inside - share[:, None])
 
-    def _slopes(self, rows: slice | IntArray, inside: BoolArray) -> FloatArray:
-        """The columns of the slopes, (rows, K n)."""
+    def _slopes(self, rows: slice | IntArray, inside: BoolArray, turn: FloatArray) -> FloatArray:
+        """The columns of the slopes, a player after the other for each turned profile."""
         joined = self._joined(rows, inside)
-        return np.hstack([joined * profile[rows, None] for profile in self.profiles])
+        return np.hstack([joined * profile[:, None] for profile in turn @ self.profiles[:, rows]])
 
     def _factors(self, rows: IntArray, inside: BoolArray) -> FloatArray:
         """z of each sample and player."""
@@ -330,11 +335,15 @@ class _Fit:
         )
         return factors
 
-    def _penalties(self, folds: int) -> Iterator[tuple[BoolArray, FloatArray]]:
-        """Parts of the samples, bool (m,), each with the penalties (K,) that the others have
-        chosen, as in `Regression`: by the share of the variance about the curve that is linear in
-        the players by each profile. Infinite for a further profile whose share is within one
-        standard deviation of what chance makes.
+    def _penalties(self, folds: int) -> Iterator[tuple[BoolArray, FloatArray, FloatArray]]:
+        """Parts of the samples, bool (m,), each with the penalties (k,) that the others have
+        chosen, and with the profiles that they belong to, as sums of `profiles` (k, K).
+
+        The profiles are turned so that slopes by one tell nothing of those by another: where all
+        slopes follow the size alike, one profile is enough. Penalties are as in `Regression`: by
+        the share of the variance about the curve that is linear in the players by each profile. A
+        further profile whose share is within one standard deviation of what chance makes is left
+        out.
         """
         n, m, utility = self.samples.n_players, self.m, self.columns[:, 0]
         fold = self.samples.indices % folds
@@ -355,24 +364,25 @@ class _Fit:
             joined = self._joined(rows, inside)
             for number, profile in enumerate(self.profiles):
                 moments[number] += (weighted[rows] * profile[rows, None]).T @ joined
-        lengths = self.sizes * (n - self.sizes) / n * self.profiles**2
+        lengths = self.sizes * (n - self.sizes) / n
         for number in range(folds):
             own_fold, used = fold == number, left[:, number] != 0
             if not own_fold.any():
                 continue
-            own = lengths @ weighted[:, number] ** 2
+            own = (self.profiles * lengths * weighted[:, number] ** 2) @ self.profiles.T
             pairs = max(2, int(used.sum())) - 1
             spread = pairs * float(self.weights @ left[:, number] ** 2)
-            shares = (moments[:, number] ** 2).sum(axis=1) - own
-            shares = shares / spread if spread > 0 else np.zeros(count)
+            common = moments[:, number] @ moments[:, number].T - own
+            shares, turn = np.linalg.eigh(common / spread if spread > 0 else 0 * common)
+            shares, turn = shares[::-1].copy(), turn.T[::-1]  # the largest first
             weight = self.weights[used]
             chance = np.sqrt(2 * n) * float((weight**2).sum()) / max(float(weight.sum()), 1.0) ** 2
             shares[0] = max(shares[0], SHARES[0])
             shares[1:] -= chance
-            shares[shares < SHARES[0] / 10] = 0.0
+            kept = shares >= SHARES[0] / 10
+            shares, turn = shares[kept], turn[kept]
             linear = min(float(shares.sum()), SHARES[1])
-            with np.errstate(divide="ignore"):
-                yield own_fold, n * (1 - linear) / (shares * (linear / shares.sum()))
+            yield own_fold, n * (1 - linear) / (shares * (linear / shares.sum())), turn
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,6 +8,7 @@ under runs/estimators. Needs shapiq; pyDVL is compared where `make .venv-baselin
     python benchmarks/estimators.py
     python benchmarks/estimators.py --quick    # one dataset, small budgets; only prints
 
+Every notion from one run, beside its own best estimator, is measured after them, by `notions.py`.
 Afterwards `python docs/figures/estimators.py` draws the figure from estimators.csv.
 """
 
@@ -29,6 +30,7 @@ from pathlib import Path
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+import notions
 import numpy as np
 from estimator_games import PLAYERS, Game, closed_forms, networks
 from record import record, table
@@ -98,9 +100,10 @@ def main(plan: Plan) -> None:
     body = report(cells, games, plan)
     if plan is QUICK:
         print(body)
-        return
-    write_cells(cells)
-    record("Estimators of Banzhaf values", f"{body}\n\n{sizes()}")
+    else:
+        write_cells(cells)
+        record("Estimators of Banzhaf values", f"{body}\n\n{sizes()}")
+    notions.main()
 
 
 def all_games(plan: Plan) -> Iterator[Game]:

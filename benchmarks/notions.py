@@ -2,66 +2,97 @@
 coalitions; and every way to estimate Shapley values.
 
 The games are in `notion_games.py`. The data of the networks are read from DATABANZHAF_DATA; the
-first run trains about half a million networks and keeps their scores under runs/estimators. Needs
-shapiq.
+first run trains about two million networks and keeps their scores under runs/estimators. What it
+has measured is kept there game by game; `--continue` takes it over. Needs shapiq.
 
     python benchmarks/notions.py
+    python benchmarks/notions.py --continue
     python benchmarks/notions.py --quick    # two games, two seeds; only prints
 """
 
 from __future__ import annotations
 
 import os
+import pickle
 import sys
 import time
 import warnings
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
-from estimator_games import PLAYERS
+from estimator_games import CACHE, METRICS, PLAYERS
+from joblib import Parallel, delayed
 from notion_games import NotionGame, neighbours, network, with_formulas
 from record import record, table
 
 import databanzhaf as db
 
-# `size_regression` was tuned on seeds 0 to 4 of the first five games and the neighbours.
+# `size_regression` was tuned on seeds 0 to 4 of the first five games, of the neighbours and of the
+# network on pol.
 SEEDS = range(10, 15)
 BUDGETS = (500, 1000, 2000, 10_000)
 NOTIONS = [db.Banzhaf(), db.Shapley(), db.Beta(4, 1), db.Beta(16, 1)]
-TOGETHER, ALONE = "one run for all", "regression:sizes"
+TWO = NOTIONS[:2]
+DATASETS = ("pol", "wind", "creditcard")
+TOGETHER, BOTH, ALONE = "one run for four", "one run for two", "regression:sizes"
 KERNEL, PAIRS = "shapiq KernelSHAP", "shapiq KernelSHAP, pairs"
 SIZES = db.estimators.SizeRegression()
 
 
 def main() -> None:
     quick = "--quick" in sys.argv[1:]
-    errors, shares, games = defaultdict(list), defaultdict(list), []
-    for game in all_games(quick):
-        games.append(game)
+    errors, shares, noise = defaultdict(list), defaultdict(list), {}
+    for name, make in all_games(quick).items():
+        kept = CACHE / f"notions-{name.replace(', ', '-')}.pickle"
         start = time.perf_counter()
-        for seed in SEEDS[:2] if quick else SEEDS:
-            for name, notion, m, estimate in estimates(game, seed):
-                key = game.name, notion.name, name, m
-                values = estimate if isinstance(estimate, np.ndarray) else estimate.values
-                truth = game.truth(notion)
-                errors[key].append(np.linalg.norm(values - truth) / np.linalg.norm(truth))
-                if isinstance(estimate, db.Estimate):
-                    shares[key].append(held(estimate, truth))
-        print(f"{game.name}: {time.perf_counter() - start:.0f} s", flush=True)
+        if "--continue" in sys.argv[1:] and kept.is_file():
+            noise[name], found = pickle.loads(kept.read_bytes())
+        else:
+            game = make()
+            noise[name] = {notion.name: game.reference_error(notion) for notion in NOTIONS}
+            seeds = SEEDS[:2] if quick else SEEDS
+            found = Parallel(n_jobs=2)(delayed(measured)(game, seed) for seed in seeds)
+            if not quick:
+                kept.write_bytes(pickle.dumps((noise[name], found)))
+        for of_a_seed in found:
+            for key, (error, share) in of_a_seed.items():
+                errors[name, *key].append(error)
+                shares[name, *key].append(share)
+        print(f"{name}: {time.perf_counter() - start:.0f} s", flush=True)
     means = {key: float(np.sqrt(np.mean(np.square(each)))) for key, each in errors.items()}
-    body = report(means, {key: float(np.mean(each)) for key, each in shares.items()}, games)
+    body = report(means, {key: float(np.mean(each)) for key, each in shares.items()}, noise)
     print(body) if quick else record("Several notions from one run", body)
 
 
-def all_games(quick: bool) -> Iterator[NotionGame]:
-    games = [*with_formulas(), neighbours("pol")]
-    yield from (cached(game) for game in (games[3:5] if quick else games))
-    if not quick:
-        yield network("pol", 200_000, NOTIONS)
+def all_games(quick: bool) -> dict[str, Callable[[], NotionGame]]:
+    games = {game.name: partial(cached, game) for game in with_formulas()}
+    if quick:
+        return {name: games[name] for name in ("diminishing", "airport")}
+    games["pol, neighbours"] = lambda: cached(neighbours("pol"))
+    return games | {
+        f"{name}, {METRICS[0]}": partial(network, name, 200_000, NOTIONS) for name in DATASETS
+    }
+
+
+def measured(game: NotionGame, seed: int) -> dict[tuple, tuple[float, float]]:
+    """Relative error, and the share of intervals that hold the truth (NaN where there are none), of
+    each notion, way and budget.
+    """
+    found = {}
+    for name, notion, m, estimate in estimates(game, seed):
+        known = isinstance(estimate, db.Estimate)
+        truth = game.truth(notion)
+        error = np.linalg.norm((estimate.values if known else estimate) - truth)
+        found[notion.name, name, m] = (
+            float(error / np.linalg.norm(truth)),
+            held(estimate, truth) if known else float("nan"),
+        )
+    return found
 
 
 def cached(game: NotionGame) -> NotionGame:
@@ -71,11 +102,13 @@ def cached(game: NotionGame) -> NotionGame:
 
 def estimates(game: NotionGame, seed: int) -> Iterator[tuple]:
     """Each way, notion and budget; smaller budgets are the beginnings of the largest."""
-    shared = evaluated(game, sized(NOTIONS, seed), seed)
+    shared, both = (evaluated(game, sized(notions, seed), seed) for notions in (NOTIONS, TWO))
     orders = evaluated(game, db.designs.Permutation(PLAYERS, seed), seed)
     for notion in NOTIONS:
         own = evaluated(game, sized([notion], seed), seed)
         ways = [(TOGETHER, SIZES, shared), (ALONE, SIZES, own)]
+        if notion in TWO:
+            ways.append((BOTH, SIZES, both))
         ways.append(("permutation", db.estimators.Permutation(), orders))
         if isinstance(notion, db.Banzhaf):
             coin = evaluated(game, db.designs.Coin(PLAYERS, seed), seed)
@@ -120,26 +153,28 @@ def held(estimate: db.Estimate, truth) -> float:
     return float(((low - slack <= truth) & (truth <= high + slack)).mean())
 
 
-def report(errors: dict, shares: dict, games: list[NotionGame]) -> str:
+def report(errors: dict, shares: dict, noise: dict) -> str:
+    games = list(noise)
     return "\n\n".join(
         [
-            introduction(games),
-            beside_the_best(errors, games),
+            introduction(noise),
+            beside_the_best(errors, games, TOGETHER, NOTIONS),
+            "The same for a run for two, Banzhaf and Shapley.",
+            beside_the_best(errors, games, BOTH, TWO),
             "Shapley values, every way, relative error by number of coalitions. The values of the "
             "additive game are those of one permutation, but for rounding.",
             shapley_table(errors, games),
-            "Share of 95% intervals of the run for all that hold the true value.",
+            "Share of 95% intervals of the run for four that hold the true value.",
             coverage_table(shares, games),
         ]
     )
 
 
-def introduction(games: list[NotionGame]) -> str:
-    noise = "; ".join(
-        f"{game.name}, {notion.name} {game.reference_error(notion):.1%}"
-        for game in games
-        if game.stochastic
-        for notion in NOTIONS
+def introduction(noise: dict) -> str:
+    said = "; ".join(
+        f"{game}, " + ", ".join(f"{notion} {error:.1%}" for notion, error in of_notions.items())
+        for game, of_notions in noise.items()
+        if any(of_notions.values())
     )
     names = ", ".join(notion.name for notion in NOTIONS)
     return (
@@ -147,9 +182,9 @@ def introduction(games: list[NotionGame]) -> str:
         f"{PLAYERS} players, root mean square of {len(SEEDS)} seeds, by number of coalitions, and "
         "that of the best estimator that the notion has for itself at as many: "
         "`regression:sizes` or `regression` with coalitions drawn for it alone, permutations, or "
-        "KernelSHAP. The values of the first six games are known exactly; those of the network "
-        "(see the section on estimators of Banzhaf values) are those of one run for all with "
-        f"200,000 trainings of another seed, whose own standard errors are {noise or 'none'}."
+        "KernelSHAP. The values of the first six games are known exactly; those of the networks "
+        "(see the section on estimators of Banzhaf values) are those of one run for four with "
+        f"200,000 trainings of another seed, whose own standard errors are {said or 'none'}."
     )
 
 
@@ -157,20 +192,20 @@ def best_alone(errors: dict, game: str, notion: str, m: int) -> tuple[str, float
     ways = {
         key[2]: found
         for key, found in errors.items()
-        if key[:2] == (game, notion) and key[3] == m and key[2] != TOGETHER
+        if key[:2] == (game, notion) and key[3] == m and key[2] not in (TOGETHER, BOTH)
     }
     name = min(ways, key=ways.__getitem__)
     return name, ways[name]
 
 
-def beside_the_best(errors: dict, games: list[NotionGame]) -> str:
+def beside_the_best(errors: dict, games: list[str], way: str, notions: list) -> str:
     rows = []
     for game in games:
-        for notion in NOTIONS:
-            line = [game.name, notion.name]
+        for notion in notions:
+            line = [game, notion.name]
             for m in BUDGETS:
-                mine = errors[game.name, notion.name, TOGETHER, m]
-                name, best = best_alone(errors, game.name, notion.name, m)
+                mine = errors[game, notion.name, way, m]
+                name, best = best_alone(errors, game, notion.name, m)
                 # a ratio of errors that both are next to nothing says nothing
                 ratio = f" = {mine / best:.2f}" if best > 1e-3 else ""
                 line.append(f"{shown(mine)} / {shown(best)}{ratio}")
@@ -179,22 +214,18 @@ def beside_the_best(errors: dict, games: list[NotionGame]) -> str:
     return table(head, rows)
 
 
-def shapley_table(errors: dict, games: list[NotionGame]) -> str:
+def shapley_table(errors: dict, games: list[str]) -> str:
     rows = [
-        [game.name, name, *(shown(errors[game.name, "shapley", name, m]) for m in BUDGETS)]
+        [game, name, *(shown(errors[game, "shapley", name, m]) for m in BUDGETS)]
         for game in games
-        for name in (ALONE, TOGETHER, "permutation", KERNEL, PAIRS)
+        for name in (ALONE, BOTH, TOGETHER, "permutation", KERNEL, PAIRS)
     ]
     return table(["game", "estimator", *(f"{m:,}" for m in BUDGETS)], rows)
 
 
-def coverage_table(shares: dict, games: list[NotionGame]) -> str:
+def coverage_table(shares: dict, games: list[str]) -> str:
     rows = [
-        [
-            game.name,
-            notion.name,
-            *(f"{shares[game.name, notion.name, TOGETHER, m]:.0%}" for m in BUDGETS),
-        ]
+        [game, notion.name, *(f"{shares[game, notion.name, TOGETHER, m]:.0%}" for m in BUDGETS)]
         for game in games
         for notion in NOTIONS
     ]

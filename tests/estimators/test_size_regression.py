@@ -106,20 +106,33 @@ def test_slopes_that_follow_the_size_alike_take_one_profile():
         assert abs(inner) > 0.98
 
 
+def burden(notion, n, *, falling):
+    """The plain twin: what a size adds to the variance, with one that is the same or falls."""
+    weights, size = np.concatenate([[0.0], notion.weights(n), [0.0]]), np.arange(n + 1)
+    joins = weights[:-1] ** 2 / np.maximum(size, 1)
+    leaves = weights[1:] ** 2 / np.maximum(n - size, 1)
+    return (joins + leaves) / (size + 1 if falling else 1)
+
+
 @each_notion
 @pytest.mark.parametrize("n", [1, 2, 30, 500])
-def test_the_law_of_one_notion_is_the_root_of_its_burden(notion, n):
+def test_the_law_of_one_notion_serves_both_spreads_alike(notion, n):
+    """Its square is a mixture of the two burdens, and the two variances are as far from their
+    smallest.
+    """
     law = designs.Sized(n, 0, size_laws.shares([notion], n)).law
-    weights = np.concatenate([[0.0], notion.weights(n), [0.0]])
-    size = np.arange(n + 1)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        joins = np.where(size > 0, weights[:-1] ** 2 / size, 0.0)
-        leaves = np.where(size < n, weights[1:] ** 2 / (n - size), 0.0)
-    root = np.sqrt(joins + leaves)
-    inner = (root / root.sum() > 0.01) & (size > 0) & (size < n)
-    np.testing.assert_allclose(law[inner] / law[inner].sum(), root[inner] / root[inner].sum())
-    assert size_laws.efficiency(notion, root / root.sum()) == pytest.approx(1)
-    assert size_laws.efficiency(notion, law) > 0.93
+    same, falls = (burden(notion, n, falling=falling) for falling in (False, True))
+    size, root = np.arange(n + 1), np.sqrt(burden(db.Shapley(), n, falling=False))
+    floor = size_laws.FLOOR * root / root.sum()
+    inner = (law > 1.1 * floor) & (size > 0) & (size < n)
+    mixture = np.stack([same, falls], axis=1)[inner]
+    parts = np.linalg.lstsq(mixture, law[inner] ** 2, rcond=None)[0]
+    np.testing.assert_allclose(mixture @ parts, law[inner] ** 2, rtol=0.01)
+    over = [(v[v > 0] / law[v > 0]).sum() / np.sqrt(v).sum() ** 2 for v in (same, falls)]
+    assert over[0] == pytest.approx(over[1], abs=0.08)
+    assert max(over) < 1.2
+    assert size_laws.efficiency(notion, law) == pytest.approx(1 / over[0])
+    assert size_laws.efficiency(notion, np.sqrt(same) / np.sqrt(same).sum()) == pytest.approx(1)
 
 
 @pytest.mark.parametrize("n", [20, 200, 2000])
@@ -209,7 +222,7 @@ def test_a_notion_whose_sizes_were_hardly_drawn_is_refused():
         db.estimate(ledger, db.LeaveOneOut())
     # those that were drawn too rarely for an error to be known have none
     assert np.isinf(db.estimate(ledger, db.Beta(1, 200)).std_errors).all()
-    assert np.isfinite(db.estimate(ledger, db.Beta(16, 1)).std_errors).mean() > 0.9
+    assert np.isfinite(db.estimate(ledger, db.Beta(16, 1)).std_errors).mean() > 0.8
 
 
 def test_a_player_that_no_coalition_of_the_notion_shows_has_no_error():

@@ -79,7 +79,7 @@ SIX = [
 
 @pytest.mark.parametrize("game", SIX, ids=lambda game: game.name)
 def test_all_notions_of_one_run_are_unbiased_and_covered(game):
-    runs = [db.value(game, TOGETHER, budget=1000, seed=seed) for seed in range(40)]
+    runs = [db.value(game, TOGETHER, budget=1000, seed=seed) for seed in range(100)]
     exact = db.value(game, TOGETHER, estimator="exact", budget=2**14)
     for number, true in enumerate(exact):
         truth = true.values

@@ -33,8 +33,6 @@ FEWEST_KNOWN = 10.0
 FEWEST_OF_A_SIDE, LEAST_OF_A_SIDE = 4.0, 0.2
 # The fits that are tried: powers of the weights by which a coalition counts for the notion.
 POWERS = 1.0, 0.5, 0.0
-# A run of which a notion can use so large a share was drawn for it: all these fits are the same.
-OWN = 0.9
 
 
 @dataclass(frozen=True)
@@ -120,7 +118,7 @@ class SizeRegression:
         with one_blas_thread():
             fits = [
                 _Fit(evaluations, SizePlan.of(semivalue, design, m, share, power))
-                for power in (POWERS if share < OWN else POWERS[:1])
+                for power in POWERS
             ]
         fit = min(fits, key=lambda each: float((each.errors()[0] ** 2).sum()))
         errors, freedom = fit.errors()

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import databanzhaf as db
-from databanzhaf.experiments import pieces
+from databanzhaf.experiments import convergence_ranking, image_runs, pieces
 
 PAPER = Path(__file__).parents[2] / "docs" / "paper"
 RUNS = {
@@ -45,3 +45,50 @@ def test_the_page_of_five_trainings_has_the_numbers_of_the_evaluations(name):
         assert line.consistent == pytest.approx(
             db.ranking.consistent(values, line.share, line.side), rel=1e-4
         )
+
+
+def of_the_page(experiment, claim):
+    claims = json.loads((PAPER / f"{experiment}.claims.json").read_text())["claims"]
+    (said,) = (each["ours"] for each in claims if claim in each["claim"])
+    return said
+
+
+def kept_evaluations(name):
+    kept = pieces.read(PAPER / "evaluations" / f"{name}-0.npz")
+    known = np.flatnonzero(np.isfinite(kept["utilities"]).all(axis=1))
+    design = db.designs.restore(kept["design"])
+    return db.Evaluations(design, known, kept["utilities"][known], True)
+
+
+def test_the_page_has_the_agreement_of_other_ways():
+    said = of_the_page("instability", "another number of epochs")
+    for name, way in {"as here": {}, **image_runs.OTHER_WAYS}.items():
+        file = "-".join(["cifar10-2000-banzhaf", *(f"{key}-{n}" for key, n in way.items())])
+        some = kept_evaluations(file).before(image_runs.OTHER_SAMPLES)
+        assert len(some) == 5000
+        values = db.estimate(some, db.Banzhaf(), estimator="reuse").values_by_repeat[:3]
+        found = np.mean([db.ranking.spearman(*pair) for pair in combinations(values, 2)])
+        assert f"{name}: {found:.3f}, projected" in said
+
+
+@pytest.mark.parametrize("name", convergence_ranking.ESTIMATORS)
+def test_the_page_of_rankings_has_the_numbers_of_the_evaluations(name):
+    notion, estimator, _ = convergence_ranking.ESTIMATORS[name]
+    evaluations = kept_evaluations(f"mnist-500-{estimator}")
+    unit = {"marginal": 1000}.get(estimator, evaluations.design.unit)
+    page = pd.read_csv(PAPER / "convergence_ranking.csv").query("estimator == @name")
+    for line in page.iloc[
+        [0, 9, 18]
+    ].itertuples():  # values that are nearly the same may swap ranks
+        now, later = (
+            db.estimate(
+                evaluations.before(count // unit * unit if count >= unit else unit),
+                notion,
+                estimator=estimator,
+            ).values
+            for count in (line.samples, line.samples + 1000)
+        )
+        assert line.relative_spearman == pytest.approx(db.ranking.spearman(now, later), abs=1e-4)
+    assert f"{name} {page['relative_spearman'].iloc[-1]:.3f} (" in of_the_page(
+        "convergence_ranking", "much faster"
+    )

@@ -21,6 +21,7 @@ NOTIONS = ("loo", "shapley", "banzhaf")
 OTHER_WAYS: dict[str, dict[str, int]] = {
     "3 epochs": {"epochs": 3},
     "30 epochs": {"epochs": 30},
+    "60 epochs": {"epochs": 60},
     "500 held-out images": {"held_out": 500},
 }
 OTHER_SAMPLES, OTHER_SEEDS = 5_000, 3

@@ -94,7 +94,39 @@ def test_estimate_writes_the_same_tables_again_and_further_notions():
     assert call("report", "runs/rows")[0] == 0
     assert Path("runs/rows/report.html").read_bytes() == page
     assert call("explain", "runs/rows", "--row", 3)[0] == 0
-    assert "one at a time" in refused("estimate", "runs/rows", "--notion", NOTIONS)
+
+    Path("runs/rows/values-shapley.csv").unlink()
+    code, said = call("estimate", "runs/rows", "--notion", NOTIONS)
+    assert code == 0
+    assert said.count("Written: ") == 3
+    for name in TABLES:
+        assert Path(f"runs/rows/{name}.csv").read_bytes() == before[name]
+    assert "file of one notion" in refused(
+        "estimate", "runs/rows", "--notion", NOTIONS, "--out", "x.csv"
+    )
+    said = json.loads(
+        CliRunner().invoke(app, ["estimate", "runs/rows", "--notion", NOTIONS, "--json"]).stdout
+    )
+    assert said["notion"] == "banzhaf"
+    assert [Path(name).name for name in said["other_values"]] == [
+        f"{name}.csv" for name in TABLES[1:]
+    ]
+
+
+def test_the_shell_shows_every_notion_what_was_kept_and_what_is_older():
+    said = value()
+    assert "The 10 lowest of 40 banzhaf values (probability), 120 evaluations" in said
+    assert "The 5 lowest of 40 shapley values" in said
+    assert "The 5 lowest of 40 beta(16,1) values" in said
+    assert "inf" not in said
+    assert "kept" not in said
+    assert "earlier command" not in said
+    code, said = call(
+        "value", "rows.csv", *BASE[:-1], 150, "--notion", "beta(16,1),shapley,banzhaf"
+    )
+    assert code == 0
+    assert "Goes on from 120 of 150 evaluations, which are kept." in said
+    assert "From an earlier command, and not of these values: values-beta-16-1.csv." in said
 
 
 def test_the_order_of_the_notions_decides_the_file_and_nothing_else():

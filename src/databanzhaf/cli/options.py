@@ -62,7 +62,10 @@ Text = Annotated[
     typer.Option(help="Column of codes, read as written and not as numbers; may be repeated."),
 ]
 _NOTIONS = "banzhaf, shapley, beta:16,1, loo, least-core or weighted-banzhaf:0.3"
-Notion = Annotated[str, typer.Option(help=f"{_NOTIONS}.")]
+OtherNotions = Annotated[
+    str,
+    typer.Option(help=f"{_NOTIONS}; or several, with a table for each: 'shapley,beta(4,1)'."),
+]
 Notions = Annotated[
     str,
     typer.Option(

@@ -10,6 +10,9 @@ import numpy as np
 from databanzhaf.cli.streams import printable
 
 if TYPE_CHECKING:
+    import pandas as pd
+
+    from databanzhaf.estimate import Estimate
     from databanzhaf.pipeline import Job, Result
 
 # Fewer evaluations than this are too few for reliable values.
@@ -100,7 +103,9 @@ def _finite(number: float) -> float | None:
 
 def tell(screen: Screen, result: Result) -> None:
     """The lowest values, what to think of them, and who is flagged."""
-    _show_lowest(screen, result)
+    _show_lowest(screen, result, result.estimate, result.table, 10)
+    for estimate, table in result.others.values():
+        _show_lowest(screen, result, estimate, table, 5)
     if result.job.closed:
         screen.print(
             f"These are exact values by a closed form for {result.job.neighbors} nearest "
@@ -124,20 +129,26 @@ def tell_files(screen: Screen, result: Result, folder: Path, page: Path) -> None
     made += ["curve.json"] if result.curve is not None else []
     written = ", ".join(str(folder / name) for name in made)
     screen.print(f"Written: {written}", soft_wrap=True)
+    if older := sorted({path.name for path in folder.glob("values-*.csv")} - set(result.others)):
+        screen.print(
+            f"From an earlier command, and not of these values: {', '.join(older)}.", soft_wrap=True
+        )
     screen.print(
         f"Open {page} in a browser: values, suspects and how far to trust them.", soft_wrap=True
     )
     screen.print(f"To repeat it: {command_of(result, folder)}", soft_wrap=True)
 
 
-def _show_lowest(screen: Screen, result: Result) -> None:
-    job, estimate, table = result.job, result.estimate, result.table.sort_values("rank")
-    known = ("row", "id", "group", "rows", "label")
-    names = [name for name in known if name in table.columns]
-    shown, digits, rows = table.head(10), estimate.digits(), []
+def _show_lowest(
+    screen: Screen, result: Result, estimate: Estimate, table: pd.DataFrame, most: int
+) -> None:
+    job, table = result.job, table.sort_values("rank")
+    names = [each for each in ("row", "id", "group", "rows", "label") if each in table.columns]
+    shown, digits, rows = table.head(most), estimate.digits(), []
     for line in shown.to_dict(orient="records"):
         low, high = line["ci_low"], line["ci_high"]
-        interval = "unknown" if low != low else f"{low:+.{digits}f} to {high:+.{digits}f}"
+        known = np.isfinite(high - low)
+        interval = f"{low:+.{digits}f} to {high:+.{digits}f}" if known else "unknown"
         number = f"{line['value']:+.{digits}f}"
         rows.append([*(str(line[name]) for name in names), number, interval, line["flag"]])
     header = [job.settings.target if name == "label" else name for name in names]

@@ -129,7 +129,8 @@ def bias(notion: Notion, estimator: str) -> float:
     if isinstance(notion, WeightedBanzhaf):
         return notion.p
     raise DesignMismatch(
-        f"coin coalitions and `{estimator}` give Banzhaf values only (paper, Appendix C.2)",
+        f"a run whose coalitions a coin drew, read by `{estimator}`, gives Banzhaf values only "
+        "(paper, Appendix C.2)",
         got=f"{notion.name}",
         remedy='Make a new run for this notion with estimator="auto" and a ledger of its own.',
     )

@@ -42,8 +42,8 @@ class Result:
     seconds, kept : float, int
         Training time and number of all evaluations in the ledger, which may hold more than were
         used.
-    others : file name → pandas.DataFrame
-        The same lines for each further notion of the run.
+    others : file name → (Estimate, pandas.DataFrame)
+        The same for each further notion of the run.
     """
 
     job: Job
@@ -57,7 +57,7 @@ class Result:
     seconds: float
     kept: int
     curve: Curve | None = None
-    others: Mapping[str, pd.DataFrame] = field(default_factory=dict)
+    others: Mapping[str, tuple[Estimate, pd.DataFrame]] = field(default_factory=dict)
 
 
 def make_result(
@@ -92,14 +92,14 @@ def make_result(
         seconds,
         kept,
         curve,
-        {table_name(each.notion): _other_table(job, each, record) for each in finished.others},
+        {table_name(each.notion): _other(job, each, record) for each in finished.others},
     )
 
 
-def _other_table(job: Job, estimate: Estimate, record: Record) -> pd.DataFrame:
+def _other(job: Job, estimate: Estimate, record: Record) -> tuple[Estimate, pd.DataFrame]:
     """The values of a further notion, with its own suspects."""
     shown = estimate if job.shown is None else estimate.of(job.shown)
-    return value_table(job, shown, suspects_of(job, shown, record))
+    return shown, value_table(job, shown, suspects_of(job, shown, record))
 
 
 def suspects_of(job: Job, estimate: Estimate, record: Record) -> IntArray | None:

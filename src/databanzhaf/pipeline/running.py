@@ -72,7 +72,8 @@ def run(job: Job, out: Path, *, watch: Watcher | None = None) -> Result:
     scores = (earlier and earlier.scores) or scoring.scores(job)
     record = make_record(job, finished.estimate, scores)
     result = make_result(job, finished, record, trained, kept)
-    for name, table in {"values.csv": result.table, **result.others}.items():
+    outputs.write_table(out / "values.csv", result.table)
+    for name, (_, table) in result.others.items():
         outputs.write_table(out / name, table)
     if job.who == "clusters":
         outputs.write_table(out / "clusters.csv", cluster_table(job))

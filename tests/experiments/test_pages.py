@@ -187,7 +187,8 @@ def test_agreement_rises_with_the_repeats():
                 utilities[:, part].mean(axis=1, keepdims=True),
                 True,
                 None,
-            )
+            ),
+            estimator="reuse",
         ).values
         for part in (slice(0, 20), slice(20, 70))
     ]

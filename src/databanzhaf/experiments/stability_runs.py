@@ -243,12 +243,13 @@ def agreement(
     if parts is None:
         return [{"k": k, "spearman": np.nan, "std_error": np.nan, "groups": 0} for k in ks]
     kind = db.LeastCore() if notion == "least_core" else NOTIONS[notion]
+    estimator = "reuse" if notion == "banzhaf" else "auto"  # the paper's, not this library's best
 
     def values(evaluations: db.Evaluations, columns: Any) -> Any:
         part = replace(
             evaluations, utilities=evaluations.utilities[:, columns].mean(axis=1, keepdims=True)
         )
-        return db.estimate(part, kind).values
+        return db.estimate(part, kind, estimator=estimator).values
 
     top = max(ks)
     truth = values(parts[1], slice(top, top + reference))

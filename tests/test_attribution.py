@@ -16,13 +16,19 @@ def data(validation, groups=None):
     return db.Dataset(X, y.astype(int), *held, groups=groups)
 
 
-@pytest.fixture(scope="module", params=["validation", "across", "groups"])
+@pytest.fixture(scope="module", params=["validation", "across", "groups", "several"])
 def valued(request):
+    """Rows judged by validation rows, by each other, groups of them; and by validation rows, for
+    several notions.
+    """
     groups = np.arange(N) % 22 if request.param == "groups" else None
-    game = db.games.Forest(data(request.param == "validation", groups), trees=5)
+    held = request.param in ("validation", "several")
+    game = db.games.Forest(data(held, groups), trees=5)
     ledger = db.Ledger(keep="outcomes")
-    estimate = db.value(game, budget=1200, ledger=ledger)
-    return game, ledger, estimate
+    several = request.param == "several"
+    notions = [db.Banzhaf(), db.Shapley()] if several else db.Banzhaf()
+    found = db.value(game, notions, budget=1200, ledger=ledger)
+    return game, ledger, found[0] if several else found
 
 
 def total(found):
@@ -33,6 +39,8 @@ def total(found):
 @pytest.mark.parametrize("estimator", ["auto", "reuse"])
 def test_the_mean_over_the_judging_rows_is_the_value(valued, estimator):
     game, ledger, estimate = valued
+    if estimator == "reuse" and estimate.estimator.name == "regression:sizes":
+        pytest.skip("coalitions of this run follow a law of sizes")
     found = db.attribute(ledger, game=game, estimator=estimator)
     expected = db.estimate(ledger, game=game, estimator=estimator).values
     np.testing.assert_allclose(total(found), expected, atol=1e-12)
@@ -79,14 +87,15 @@ def test_an_effect_is_the_value_of_a_game_with_one_judge():
         np.testing.assert_allclose(effects[:, judge], truth, atol=1e-6)  # outcomes are float32
 
 
-def test_standard_errors_cover():
+@pytest.mark.parametrize("estimator", ["reuse", "regression:sizes"])
+def test_standard_errors_cover(estimator):
     """Of two disjoint runs the effects differ by as much as they say."""
     game = db.games.Forest(data(True), trees=5)
     runs = []
     for seed in (1, 2):
         ledger = db.Ledger(keep="outcomes")
-        db.value(game, estimator="reuse", budget=800, seed=seed, ledger=ledger)
-        found = db.attribute(ledger, game=game)
+        db.value(game, estimator=estimator, budget=800, seed=seed, ledger=ledger)
+        found = db.attribute(ledger, game=game, estimator=estimator)
         runs.append((found.matrix(), np.hstack([errors for *_, errors in found.blocks()])))
     (first, error), (second, other) = runs
     z = (first - second) / np.hypot(error, other)

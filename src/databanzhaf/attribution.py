@@ -25,7 +25,7 @@ from databanzhaf.evaluations import BLOCK_CELLS, Evaluations
 from databanzhaf.files import replacing
 from databanzhaf.ledger import Ledger, read_evaluations
 from databanzhaf.notions import SizeWeighted, Together
-from databanzhaf.population import alone, differences
+from databanzhaf.population import by_row, differences, of_halves, some_judges
 from databanzhaf.protocols import (
     BoolArray,
     Estimator,
@@ -137,7 +137,8 @@ class Attribution:
             effects, errors = differences(self.evaluations, some, players)
             effects = effects + self._shift[:, None]
         else:
-            effects, errors = alone(self.evaluations.judged_by(which), self.estimate, players)
+            effects = by_row(self.evaluations, self.estimate, which)
+            errors = np.repeat(self._errors[:, None], effects.shape[1], axis=1)
         if self.owner is not None:
             itself = self.owner[which], np.arange(effects.shape[1])
             effects[itself] = errors[itself] = np.nan
@@ -168,6 +169,11 @@ class Attribution:
                 total += own / (m - count)
             shift = (self.estimate.values - total) / counted
         return np.where((count > 0) & (count < m) & (counted > 0), shift, 0.0)
+
+    @cached_property
+    def _errors(self) -> FloatArray:
+        """Of each player's effects: those of all judging rows together tell them, few would not."""
+        return of_halves(self.evaluations, self.estimate, some_judges(len(self.weights)))
 
     def _names(self) -> Any:
         players = self.estimate.players

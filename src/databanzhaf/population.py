@@ -156,19 +156,30 @@ def differences(
 def alone(
     evaluations: Evaluations, estimate: Estimate, players: IntArray
 ) -> tuple[FloatArray, FloatArray]:
-    """The values that each judging row alone would give, and the error that two halves of the run
-    show, for all judging rows of a player together.
+    """The values that each judging row alone would give, and their standard errors, (players,
+    judges).
     """
     assert evaluations.verdicts is not None
     everyone = np.ones(len(evaluations.verdicts.weights), dtype=np.bool_)
-    found = _by_row(evaluations, estimate, everyone)[players]
+    found = by_row(evaluations, estimate, everyone)[players]
+    errors = of_halves(evaluations, estimate, everyone)[players]
+    return found, np.repeat(errors[:, None], found.shape[1], axis=1)
+
+
+def of_halves(evaluations: Evaluations, estimate: Estimate, which: BoolArray) -> FloatArray:
+    """The standard error of each player's effects that two halves of the run show, for these
+    judging rows together (n,).
+    """
     first, second = _halves(evaluations)
     if first is second:
-        error = np.full(len(players), np.nan if evaluations.stochastic else 0.0)
-    else:
-        parts = [_by_row(half, estimate, everyone)[players] for half in (first, second)]
-        error = np.sqrt(((parts[0] - parts[1]) ** 2).mean(axis=1)) / 2
-    return found, np.repeat(error[:, None], found.shape[1], axis=1)
+        return np.full(len(estimate.values), np.nan if evaluations.stochastic else 0.0)
+    parts = [by_row(half, estimate, which) for half in (first, second)]
+    return np.asarray(np.sqrt(((parts[0] - parts[1]) ** 2).mean(axis=1)) / 2)
+
+
+def some_judges(judges: int) -> BoolArray:
+    """As many judging rows as are looked at."""
+    return np.asarray(np.arange(judges) % _step(judges) == 0)
 
 
 def _halves(evaluations: Evaluations) -> tuple[Evaluations, Evaluations]:
@@ -194,8 +205,7 @@ def _effects(evaluations: Evaluations, estimate: Estimate) -> FloatArray:
     verdicts, folds = evaluations.verdicts, getattr(evaluations.design, "judge_folds", None)
     assert verdicts is not None
     if folds is None:
-        which = np.arange(verdicts.scores.shape[2]) % _step(verdicts.scores.shape[2]) == 0
-        return _by_row(evaluations, estimate, which)
+        return by_row(evaluations, estimate, some_judges(verdicts.scores.shape[2]))
     place = places_in_folds(np.asarray(folds))
     parts = min(_PARTS, int(np.bincount(folds).min()))
     each = (verdicts.judged_by(place % parts == part) for part in range(parts))
@@ -203,7 +213,7 @@ def _effects(evaluations: Evaluations, estimate: Estimate) -> FloatArray:
     return _by_column(evaluations, estimate, columns)
 
 
-def _by_row(evaluations: Evaluations, estimate: Estimate, which: BoolArray) -> FloatArray:
+def by_row(evaluations: Evaluations, estimate: Estimate, which: BoolArray) -> FloatArray:
     """The values that each of some judging rows alone would give, (players, judges)."""
     assert evaluations.verdicts is not None
     columns = evaluations.verdicts.judged_by(which).by_judge()
@@ -214,6 +224,9 @@ def _by_column(evaluations: Evaluations, estimate: Estimate, columns: FloatArray
     """The values by each column of utilities, (players, columns). Values are linear in the
     utilities: columns stand in the place of repeats.
     """
+    if by_columns := getattr(estimate.estimator, "by_columns", None):
+        found: FloatArray = by_columns(evaluations, estimate.notion, columns).T
+        return found
     alone = replace(evaluations, utilities=columns, verdicts=None)
     return estimate.estimator(alone, estimate.notion).values_by_repeat.T
 

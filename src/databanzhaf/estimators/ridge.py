@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from databanzhaf.evaluations import Evaluations
@@ -17,8 +19,8 @@ SMALL = 4_000
 SHARES = 0.001, 0.999
 
 
-def fits_in_memory(n_players: int, samples: int) -> bool:
-    return min(n_players, samples) <= LARGEST and (
+def fits_in_memory(n_players: int, samples: int, largest: int = LARGEST) -> bool:
+    return min(n_players, samples) <= largest and (
         samples >= n_players or samples * n_players <= LARGEST_KEPT
     )
 
@@ -43,8 +45,11 @@ def inverse_of(gram: FloatArray, penalty: FloatArray | float) -> FloatArray:
     return inverse
 
 
-def noise_share(samples: Evaluations) -> float:
-    """Share of the variance of the averaged utilities that is training noise; NaN if unknown."""
+def noise_share(samples: Evaluations, unit: float = 1.0) -> float:
+    """Share of the variance of the averaged utilities that is training noise, in units in which
+    squares are numbers; NaN if unknown.
+    """
+    samples = replace(samples, utilities=samples.utilities / unit)
     total = float(samples.utility.var(ddof=1))
     share = float(samples.noise_variance().mean()) / total if total > 0 else float("nan")
     return 1.0 if share > 1 else share

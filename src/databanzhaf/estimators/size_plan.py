@@ -31,7 +31,8 @@ class SizePlan:
     """What a fit makes of each size s = 0..n: the factors z of a player that is in and of one that
     is not, the weight, the line and the rises of the curve (n + 1, 1 + pieces) and the profiles
     (K, n + 1) of the slopes; the own value and the shrinkage of the line and of each rise, and the
-    own value of each profile for a slope of 1.
+    own value of each profile for a slope of 1. Whether the profiles are turned to those along which
+    the slopes vary most.
     """
 
     inside: FloatArray
@@ -42,9 +43,12 @@ class SizePlan:
     worth: FloatArray
     shrinkage: FloatArray
     worth_of_slopes: FloatArray
+    turned: bool
 
     @staticmethod
-    def of(notion: SizeWeighted, design: Sized, m: int, share: float, power: float) -> SizePlan:
+    def of(
+        notion: SizeWeighted, design: Sized, m: int, share: float, power: float, *, turned: bool
+    ) -> SizePlan:
         n, drawn, law = design.n_players, design.law, notion.weights(design.n_players)
         size = np.arange(n + 1)
         inside, outside = np.zeros((2, n + 1))
@@ -64,7 +68,7 @@ class SizePlan:
         shrinkage = np.full(rises.shape[1], SHRINKAGE_OF_A_RISE)
         shrinkage[0] = SHRINKAGE_OF_THE_LINE
         worth = law @ np.diff(rises, axis=0)
-        return SizePlan(inside, outside, weight, rises, profiles, worth, shrinkage, lifted)
+        return SizePlan(inside, outside, weight, rises, profiles, worth, shrinkage, lifted, turned)
 
 
 def _rises(mass: FloatArray, of_the_notion: float, m: int) -> FloatArray:

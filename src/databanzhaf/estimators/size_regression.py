@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -26,6 +27,8 @@ from databanzhaf.notions import (
 from databanzhaf.protocols import BoolArray, FloatArray, IntArray, Notion
 
 FEWEST = 8
+# A fit holds about eleven matrices with so many rows and columns (18 GB).
+LARGEST = 14_000
 # Coalitions drawn for the notion alone that a run must be worth, for errors to be known.
 FEWEST_KNOWN = 10.0
 # A player is known if coalitions with it, and those without it, count for so many equal ones and
@@ -62,14 +65,15 @@ class SizeRegression:
 
     is unbiased, since the fit :math:`f^{(-t)}` has not seen the coalition. The penalties of the
     slopes come from other coalitions, too: a part of the variance for each profile, and none for a
-    profile that chance alone could explain. The profiles are turned first, to those along which the
-    slopes of the players vary most: where all slopes change with the size alike, one is enough.
+    profile that chance alone could explain. The profiles may be turned first, to those along which
+    the slopes of the players vary most: where all slopes change with the size alike, one is enough;
+    where they are the same at all sizes, the first profile is already that one, exactly.
 
     What makes the sum of the variances small is a fit that weighs coalitions by
     :math:`\sum_i z_{ti}^2`, but none by more than three times the mean; where the game is much the
     same at all sizes, one that weighs all alike, since it learns from more of them. The estimate is
-    that of the least estimated variance of these two and one in between; choosing it adds a bias
-    of order 1/m.
+    that of the least estimated variance of these two and one in between, each with profiles turned
+    and not; choosing it adds a bias of order 1/m.
 
     Shapley values add up to what all players earn together. The estimates do so up to a fraction
     of their errors, and the rest is dealt out equally.
@@ -87,7 +91,7 @@ class SizeRegression:
 
     def suits(self, notion: Notion, n_players: int, budget: int) -> int:
         own = isinstance(notion, (Banzhaf, WeightedBanzhaf, LeaveOneOut))
-        usable = fits_in_memory(n_players, budget or n_players)
+        usable = fits_in_memory(n_players, budget or n_players, LARGEST)
         # with few players permutations need few coalitions, too
         enough = not budget or budget >= 2 * FEWEST_KNOWN or budget <= n_players
         return 11 if self.gives(notion) and not own and usable and enough else 0
@@ -97,6 +101,35 @@ class SizeRegression:
         return Sized(n_players, seed, shares(semivalues, n_players))
 
     def __call__(self, evaluations: Evaluations, notion: Notion) -> Estimate:
+        fit, unit, enough = self._fit(evaluations, notion)
+        errors, freedom = fit.errors()
+        return Estimate(
+            fit.values[0] * unit,
+            np.where(fit.seen() & enough, errors * unit, np.inf),
+            freedom,
+            fit.values[1:] * unit,
+            evaluations.n_evaluations,
+            notion,
+            self,
+            evaluations.players,
+            Fit(fit.explained, noise_share(evaluations, unit), "utilities"),
+        )
+
+    def by_columns(
+        self, evaluations: Evaluations, notion: Notion, columns: FloatArray
+    ) -> FloatArray:
+        """The values that other utilities of the same coalitions would give, (columns, n), by the
+        fit that is best for the evaluations' own: so they are linear in the utilities.
+        """
+        fit, unit, _ = self._fit(evaluations, notion, columns)
+        return fit.values[1:] * unit
+
+    def _fit(
+        self, evaluations: Evaluations, notion: Notion, others: FloatArray | None = None
+    ) -> tuple[_Fit, float, bool]:
+        """The best of the fits in units of a power of two, the unit, and whether its errors are
+        known. `others` stand in the place of the repeats.
+        """
         semivalue, design = _semivalue(notion), evaluations.design
         if not isinstance(design, Sized):
             raise DesignMismatch(
@@ -105,7 +138,7 @@ class SizeRegression:
                 remedy=f'Run with estimator="{self.name}".',
             )
         m, n = len(evaluations), design.n_players
-        if m < FEWEST or not fits_in_memory(n, m):
+        if m < FEWEST or not fits_in_memory(n, m, LARGEST):
             few = m < FEWEST
             raise DesignMismatch(
                 f"`{self.name}` needs at least {FEWEST} coalitions"
@@ -115,26 +148,21 @@ class SizeRegression:
                 remedy="Raise the budget." if few else 'Use estimator="permutation".',
             )
         share = identified(semivalue, design.law)
+        utility = evaluations.utility
+        columns = np.column_stack([utility, evaluations.utilities if others is None else others])
+        columns -= columns[0]  # values are differences
+        # so that squares are neither too large for a number nor too small; no bit is lost
+        unit = 2.0 ** np.floor(np.log2(np.abs(columns).max() or 1.0))
+        columns /= unit
         with one_blas_thread():
-            fits = [
-                _Fit(evaluations, SizePlan.of(semivalue, design, m, share, power))
+            plans = [
+                SizePlan.of(semivalue, design, m, share, power, turned=turned)
                 for power in POWERS
+                for turned in (False, True)
             ]
-        fit = min(fits, key=lambda each: float((each.errors()[0] ** 2).sum()))
-        errors, freedom = fit.errors()
-        values = fit.values + _missing_from_the_total(evaluations, semivalue, fit.values)
-        known = fit.seen() & bool(m * share >= FEWEST_KNOWN and evaluations.scale() > 0)
-        return Estimate(
-            values[0],
-            np.where(known, errors, np.inf),
-            freedom,
-            values[1:],
-            evaluations.n_evaluations,
-            notion,
-            self,
-            evaluations.players,
-            Fit(fit.explained, noise_share(evaluations), "utilities"),
-        )
+            fit = _Fit(evaluations, columns, min(plans, key=partial(_loss, evaluations, columns)))
+        fit.values += _missing_from_the_total(evaluations, semivalue, columns, fit.values)
+        return fit, unit, bool(m * share >= FEWEST_KNOWN and evaluations.scale() > 0)
 
 
 def _semivalue(notion: Notion) -> SizeWeighted:
@@ -146,8 +174,13 @@ def _semivalue(notion: Notion) -> SizeWeighted:
     return notion
 
 
+def _loss(evaluations: Evaluations, columns: FloatArray, plan: SizePlan) -> float:
+    """The sum of the variances with this plan, by penalties that all samples choose at once."""
+    return float((_Fit(evaluations, columns[:, :1], plan, folds=1).errors()[0] ** 2).sum())
+
+
 def _missing_from_the_total(
-    evaluations: Evaluations, notion: SizeWeighted, values: FloatArray
+    evaluations: Evaluations, notion: SizeWeighted, columns: FloatArray, values: FloatArray
 ) -> FloatArray:
     """For Shapley values what each needs for its row of `values` to add up to the score of all
     players less that of none, (rows, 1); 0 for others, and where one of these was not drawn.
@@ -157,7 +190,6 @@ def _missing_from_the_total(
     everyone, nobody = sizes == n, sizes == 0
     missing = np.zeros((len(values), 1))
     if np.allclose(law, 1 / n) and everyone.any() and nobody.any():
-        columns = np.column_stack([evaluations.utility, evaluations.utilities])
         total = columns[everyone].mean(axis=0) - columns[nobody].mean(axis=0)
         missing[:, 0] = (total - values.sum(axis=1)) / n
     return missing
@@ -166,14 +198,16 @@ def _missing_from_the_total(
 class _Fit:
     """The ridge fit without each coalition in turn, and what the adjusted samples add up to."""
 
-    def __init__(self, samples: Evaluations, plan: SizePlan) -> None:
-        self.samples, self.plan, self.m = samples, plan, len(samples)
+    def __init__(
+        self, samples: Evaluations, columns: FloatArray, plan: SizePlan, folds: int | None = None
+    ) -> None:
+        self.samples, self.plan, self.m, self.folds = samples, plan, len(samples), folds
         n, m = samples.n_players, self.m
         self.sizes = np.concatenate([inside.sum(axis=1) for _, inside in samples.blocks()])
         self.weights = plan.weight[self.sizes]
         self.profiles = plan.profiles[:, self.sizes]
         self.rises = self._centred(plan.rises[self.sizes])
-        self.columns = self._centred(np.column_stack([samples.utility, samples.utilities]))
+        self.columns = self._centred(columns)
 
         total = np.zeros((self.columns.shape[1], n))
         sums, squares, fourth, farthest = np.zeros((4, n))
@@ -194,7 +228,7 @@ class _Fit:
             residual[rows] = piece.residuals[:, 0]
         self.values: FloatArray = about + total / m
         self._moments = sums, squares, fourth, farthest
-        alone = (samples.utility - samples.utility.mean()) / (1 - 1 / m)
+        alone = (columns[:, 0] - columns[:, 0].mean()) / (1 - 1 / m)
         whole = float((alone**2).sum())
         self.explained = 1 - float((residual**2).sum()) / whole if whole > 0 else float("nan")
 
@@ -249,7 +283,7 @@ class _Fit:
             weighted = z * self.weights[block, None]
             gram += weighted.T @ z
             moments += weighted.T @ self.columns[block]
-        for fold, penalties, turn in self._penalties(folds=5 if n <= SMALL else 2):
+        for fold, penalties, turn in self._penalties(self.folds or (5 if n <= SMALL else 2)):
             inverse = inverse_of(
                 self._turned(turn, self._turned(turn, gram).T),
                 np.concatenate([plan.shrinkage, np.repeat(penalties, n)]),
@@ -295,7 +329,7 @@ class _Fit:
             products += x @ x.T
         rises = self.rises * root[:, None]
         of_rises = (rises / plan.shrinkage) @ rises.T
-        for fold, penalties, turn in self._penalties(folds=5 if m <= SMALL else 2):
+        for fold, penalties, turn in self._penalties(self.folds or (5 if m <= SMALL else 2)):
             profiles = turn @ self.profiles
             gram = products * ((profiles.T / penalties) @ profiles)
             gram = self._centred(self._centred(gram).T) * np.outer(root, root)
@@ -337,10 +371,10 @@ class _Fit:
         """Parts of the samples, bool (m,), each with the penalties (k,) that the others have
         chosen, and with the profiles that they belong to, as sums of `profiles` (k, K).
 
-        The profiles are turned so that slopes by one tell nothing of those by another: where all
-        slopes follow the size alike, one profile is enough. Penalties are as in `Regression`: by
-        the share of the variance about the curve that is linear in the players by each profile. A
-        further profile whose share is within one standard deviation of what chance makes is left
+        A plan may turn the profiles so that slopes by one tell nothing of those by another: where
+        all slopes follow the size alike, one profile is enough. Penalties are as in `Regression`:
+        by the share of the variance about the curve that is linear in the players by each profile.
+        A further profile whose share is within one standard deviation of what chance makes is left
         out.
         """
         n, m, utility = self.samples.n_players, self.m, self.columns[:, 0]
@@ -371,6 +405,8 @@ class _Fit:
             pairs = max(2, int(used.sum())) - 1
             spread = pairs * float(self.weights @ left[:, number] ** 2)
             common = moments[:, number] @ moments[:, number].T - own
+            if not self.plan.turned:
+                common = np.diag(np.diag(common))
             shares, turn = np.linalg.eigh(common / spread if spread > 0 else 0 * common)
             shares, turn = shares[::-1].copy(), turn.T[::-1]  # the largest first
             weight = self.weights[used]

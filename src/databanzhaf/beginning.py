@@ -175,6 +175,10 @@ def check_notion(notion: Notion | Sequence[Notion] | None) -> Notion:
     if notion is None:
         return Banzhaf()
     if isinstance(notion, (list, tuple)):
+        if any(one is None for one in notion):
+            raise InvalidInput(
+                "each notion of a list must be one", got="None", remedy="Leave None out."
+            )
         each = tuple(check_notion(one) for one in notion)
         return each[0] if len(each) == 1 else Together(each)
     if isinstance(notion, type):

@@ -200,6 +200,11 @@ class Together:
                 if others and isinstance(others[0], LeastCore)
                 else "Pass Banzhaf(), Shapley(), Beta(16, 1), ...",
             )
+        names = [each.name for each in self.notions]
+        if twice := [name for name in names if names.count(name) > 1]:
+            raise InvalidInput(
+                "`notion` must name each notion once", got=f"{twice[0]} twice", remedy="Drop one."
+            )
 
     @property
     def name(self) -> str:
@@ -268,11 +273,6 @@ def all_named(text: str) -> Notion:
     """
     # A comma in brackets, or before a number, belongs to a notion.
     notions = [named(part) for part in re.split(r",(?![^(]*\))(?=\s*[^\W\d])", text)]
-    names = [each.name for each in notions]
-    if twice := [name for name in names if names.count(name) > 1]:
-        raise InvalidInput(
-            "`notion` must name each notion once", got=f"{twice[0]} twice", remedy="Drop one."
-        )
     return notions[0] if len(notions) == 1 else Together(tuple(notions))
 
 

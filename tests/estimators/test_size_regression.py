@@ -210,6 +210,14 @@ def test_shapley_values_add_up_to_the_total():
     assert banzhaf.values.sum() < 0.99 * (everyone - nobody)
 
 
+def test_a_list_names_each_notion_once():
+    twice = [db.Shapley(), db.Banzhaf(), db.Shapley()]
+    with pytest.raises(db.InvalidInput, match="each notion once; got shapley twice"):
+        db.value(concave(6), twice, budget=64)
+    with pytest.raises(db.InvalidInput, match="got None"):
+        db.value(concave(6), [db.Shapley(), None], budget=64)
+
+
 def test_a_small_game_is_listed_for_all_notions():
     estimates = db.value(concave(6), NOTIONS, budget=64)
     assert {each.estimator.name for each in estimates} == {"exact"}

@@ -117,7 +117,10 @@ def tell(screen: Screen, result: Result) -> None:
         if result.job.closed:
             model = f"The {result.job.neighbors} nearest of {which} score"
         screen.print(f"{model} {scores['all']:.3f}, a guess {scores['none']:.3f}.")
-    for sentence in (*_doubts(result), _verdict(result)):
+    verdict = _verdict(result)
+    if result.others:
+        verdict = f"By {result.estimate.notion.name} values: {verdict}"
+    for sentence in (*_doubts(result), verdict, *_other_verdicts(result)):
         screen.print(sentence)
 
 
@@ -232,6 +235,20 @@ def _verdict(result: Result) -> str:
         rule = f"below zero beyond chance{counted}: {harm(result.estimate, them)}"
     count = f"{len(suspects):,} of {n:,} {who}"
     return f"{count} {verb} {rule}. Begin with the lowest. {REASONS[who]}"
+
+
+def _other_verdicts(result: Result) -> list[str]:
+    """For each further notion, whom it flags and of whom it knows nothing yet."""
+    said, who = [], result.job.who
+    for estimate, table in result.others.values():
+        flagged = int((table["flag"] == "suspect").sum())
+        unknown = int(np.isinf(estimate.std_errors).sum())
+        count = f"{flagged:,} of {len(table):,} {who}" if flagged else f"no {who}"
+        line = f"By {estimate.notion.name} values {count} {'is' if flagged == 1 else 'are'} flagged"
+        if unknown:
+            line += f", and {unknown:,} have no interval yet: raise --budget"
+        said.append(f"{line}.")
+    return said
 
 
 def show_table(

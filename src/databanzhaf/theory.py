@@ -122,7 +122,10 @@ def most_robust_p(source: str | Path | Ledger | Evaluations) -> RobustP:
 
     which is largest at :math:`p = 1 / (1 + e^b)`. Noise that is the same for all sizes gives the
     Banzhaf value; noise that falls with the size gives p above one half, but the slope b is per
-    player, so that with many players p stays close to it.
+    player, so that with many players p stays close to it. The line is fitted to the sizes that the
+    run has drawn, and holds for others as far as the noise goes on like that: a run for several
+    notions, or Shapley values, draws more of them than one for Banzhaf values. The standard error
+    counts the noise of the variances, not a bend of the line.
 
     Parameters
     ----------
@@ -137,7 +140,9 @@ def most_robust_p(source: str | Path | Ledger | Evaluations) -> RobustP:
             got=f"{evaluations.n_repeats} training of each coalition"
             if evaluations.stochastic
             else "a game without noise",
-            remedy="Run with repeats=2 or more.",
+            remedy="Run with repeats=2 or more."
+            if evaluations.stochastic
+            else "Take any notion: trainings of this model do not differ, and disturb none.",
         )
     sizes = np.concatenate([inside.sum(axis=1) for _, inside in evaluations.blocks()])
     variances = evaluations.utilities.var(axis=1, ddof=1)
@@ -147,7 +152,9 @@ def most_robust_p(source: str | Path | Ledger | Evaluations) -> RobustP:
         raise InvalidInput(
             "noise by size needs coalitions of several sizes, and noise",
             got=f"{len(np.unique(sizes))} sizes, variances up to {variances.max(initial=0.0):.3g}",
-            remedy="Raise the budget.",
+            remedy="Raise the budget."
+            if variances.any() or not len(variances)
+            else "Take any notion: trainings of this model do not differ.",
         )
     slope, error, level = _log_linear(sizes, variances, evaluations.n_repeats - 1)
     p = float(1 / (1 + np.exp(slope)))

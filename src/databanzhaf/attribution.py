@@ -306,10 +306,10 @@ def _check(evaluations: Evaluations, game: Game | None) -> None:
         )
     if hasattr(evaluations.design, "judge_folds"):
         raise InvalidInput(
-            "effects on single rows need rows that judge all models; this design cuts the jury "
-            "into folds",
-            got=type(evaluations.design).__name__,
-            remedy="Give validation rows, or use Banzhaf values.",
+            "effects on single rows need rows that judge all models",
+            got="folds of rows that judge in turn, as without validation rows in runs for Shapley "
+            "or several values",
+            remedy="Make another run, with validation rows or for Banzhaf values alone.",
         )
 
 

@@ -104,6 +104,10 @@ def test_estimate_writes_the_same_tables_again_and_further_notions():
     assert "file of one notion" in refused(
         "estimate", "runs/rows", "--notion", NOTIONS, "--out", "x.csv"
     )
+    read = db.estimate(
+        "runs/rows", [db.Banzhaf(), db.Shapley()]
+    )  # the folder stands for its ledger
+    assert [each.notion.name for each in read] == ["banzhaf", "shapley"]
     said = json.loads(
         CliRunner().invoke(app, ["estimate", "runs/rows", "--notion", NOTIONS, "--json"]).stdout
     )

@@ -38,6 +38,8 @@ def read_evaluations(
             remedy="Pass what db.value(..., ledger=...) wrote.",
         )
     check_path(source)
+    if (inside := Path(source) / "run.db").is_file():  # the folder of a run by the shell
+        source = inside
     if not Path(source).is_file():
         raise InvalidInput(
             f"there is no ledger at `{source}`",

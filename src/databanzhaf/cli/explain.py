@@ -86,10 +86,13 @@ def _tell(screen: Screen, made: Explainer, found: Explanation) -> None:
         title = f"{len(part)} {job.who} that {which} it the most"
         show_table(screen, *_lines(part, job.settings.target), title)
     clear, total = int(found.table["beyond_noise"].sum()), len(found.table)
+    notion, verb = made.result.estimate.notion, "is" if clear == 1 else "are"
+    joins = "joins a random half of the others"
+    if notion.name != "banzhaf":
+        joins = f"joins others, on average as in {notion.name} values"
     screen.print(
-        f"An effect is what the score of this row gains when a {job.who[:-1]} joins a random half "
-        f"of the others. {clear:,} of {total:,} effects are beyond noise, at 5% for all of them "
-        "together."
+        f"An effect is what the score of this row gains when a {job.who[:-1]} {joins}. "
+        f"{clear:,} of {total:,} effects {verb} beyond noise, at 5% for all of them together."
     )
 
 

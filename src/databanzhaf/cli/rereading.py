@@ -42,7 +42,7 @@ def estimate(
             raise InvalidInput(
                 "--out names the file of one notion",
                 got=f"--notion {', '.join(names)}",
-                remedy="Leave --out out, or give one notion.",
+                remedy="Drop --out, or give one notion.",
             )
         folder = ledger if ledger.is_dir() else ledger.parent
         said: list[dict[str, Any]] = []

@@ -8,6 +8,7 @@ import pytest
 import databanzhaf as db
 from databanzhaf import designs, estimators, evaluators, until
 from databanzhaf.estimators import size_laws, size_regression
+from databanzhaf.estimators.size_fit import SizeFit
 from databanzhaf.estimators.size_plan import SizePlan
 from databanzhaf.evaluations import Evaluations
 from tests.closed_forms import noisy_additive
@@ -35,7 +36,7 @@ def planned(evaluations, notion, share=0.4, power=1.0, *, turned=True):
 
 def fitted(evaluations, plan):
     columns = np.column_stack([evaluations.utility, evaluations.utilities])
-    return size_regression._Fit(evaluations, columns, plan)
+    return SizeFit(evaluations, columns, plan)
 
 
 def refitted(evaluations, notion, plan):
@@ -83,10 +84,27 @@ def test_the_inverse_by_samples_gives_the_same_numbers(monkeypatch):
     plan = planned(evaluations, db.Beta(4, 1))
     assert len(plan.profiles) == 4
     by_players = fitted(evaluations, plan)
-    monkeypatch.setattr(size_regression._Fit, "_by_players", size_regression._Fit._by_samples)
+    monkeypatch.setattr(SizeFit, "_by_players", SizeFit._by_samples)
     by_samples = fitted(evaluations, plan)
     np.testing.assert_allclose(by_samples.values, by_players.values, atol=1e-9)
     np.testing.assert_allclose(by_samples.errors(), by_players.errors(), rtol=1e-5)
+
+
+def test_the_first_coalitions_choose_the_fit(monkeypatch):
+    evaluations = sampled(concave(12), NOTIONS, 600)
+    seen = []
+    own = SizeFit.__init__
+
+    def noted(self, samples, columns, plan, folds=None):
+        seen.append((len(samples), len(columns), folds))
+        own(self, samples, columns, plan, folds)
+
+    monkeypatch.setattr(size_regression, "MOST_CHOOSE", 300)
+    monkeypatch.setattr(SizeFit, "__init__", noted)
+    truth = db.value(concave(12), db.Shapley(), estimator="exact").values
+    estimate = estimators.SizeRegression()(evaluations, db.Shapley())
+    assert seen == [(300, 300, 1)] * 6 + [(600, 600, None)]
+    assert (np.abs(estimate.values - truth) < 4 * estimate.std_errors).all()
 
 
 def test_a_sum_is_learned_exactly():

@@ -307,8 +307,8 @@ def _check(evaluations: Evaluations, game: Game | None) -> None:
     if hasattr(evaluations.design, "judge_folds"):
         raise InvalidInput(
             "effects on single rows need rows that judge all models",
-            got="folds of rows that judge in turn, as without validation rows in runs for Shapley "
-            "or several values",
+            got="folds of rows that judge in turn, as without validation rows in runs for "
+            "Shapley values or several notions",
             remedy="Make another run, with validation rows or for Banzhaf values alone.",
         )
 

@@ -127,13 +127,13 @@ def test_the_shell_shows_every_notion_what_was_kept_and_what_is_older():
     assert "have no interval yet: raise --budget." in said.split("By beta(16,1) values")[1]
     assert "-inf" not in said
     assert "kept" not in said
-    assert "earlier command" not in said
+    assert "Left by an earlier" not in said
     code, said = call(
         "value", "rows.csv", *BASE[:-1], 150, "--notion", "beta(16,1),shapley,banzhaf"
     )
     assert code == 0
-    assert "Goes on from 120 of 150 evaluations, which are kept." in said
-    assert "From an earlier command, and not of these values: values-beta-16-1.csv." in said
+    assert "Continues from 120 of 150 evaluations, which were kept." in said
+    assert "Left by an earlier command, and not updated: values-beta-16-1.csv." in said
 
 
 def test_the_order_of_the_notions_decides_the_file_and_nothing_else():

@@ -328,7 +328,7 @@ def _forecasting(screen: Screen, job: Job, watcher: Watcher) -> Watcher:
         if before < 0:  # what an earlier command evaluated is read by now
             start, before = time.perf_counter(), done
             if 0 < done < total:
-                screen.print(f"Goes on from {done:,} of {total:,} evaluations, which are kept.")
+                screen.print(f"Continues from {done:,} of {total:,} evaluations, which were kept.")
         fresh = done - before
         if not told and checkpoints and fresh > 0:
             # With fewer evaluations than rows the fit is not yet what it will be; notions that

@@ -134,7 +134,7 @@ def tell_files(screen: Screen, result: Result, folder: Path, page: Path) -> None
     screen.print(f"Written: {written}", soft_wrap=True)
     if older := sorted({path.name for path in folder.glob("values-*.csv")} - set(result.others)):
         screen.print(
-            f"From an earlier command, and not of these values: {', '.join(older)}.", soft_wrap=True
+            f"Left by an earlier command, and not updated: {', '.join(older)}.", soft_wrap=True
         )
     screen.print(
         f"Open {page} in a browser: values, suspects and how far to trust them.", soft_wrap=True

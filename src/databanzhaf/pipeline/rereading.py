@@ -17,7 +17,7 @@ from databanzhaf.errors import (
     check_path,
 )
 from databanzhaf.ledger import Ledger, read_evaluations
-from databanzhaf.notions import SizeWeighted, Together, all_named, each_of
+from databanzhaf.notions import SizeWeighted, each_of, named
 from databanzhaf.pipeline import closed, outputs
 from databanzhaf.pipeline.preparing import Job, prepare
 from databanzhaf.pipeline.record import Record, read_record
@@ -54,7 +54,7 @@ def reread(
             f"there is no ledger `{ledger}`",
             remedy="Give the run.db that `databanzhaf value` wrote.",
         )
-    wanted = each_of(record.settings.notion)[0] if notion is None else _one(notion)
+    wanted = each_of(record.settings.notion)[0] if notion is None else named(notion)
     job = _job_again(record, ledger, wanted, metric, model)
     if record.closed:
         return _closed_again(job, wanted, record, ledger)
@@ -87,18 +87,6 @@ def reread(
 
 def _is_of_a_run(folder: Path) -> bool:
     return (folder / "run.json").is_file()
-
-
-def _one(text: str) -> Notion:
-    """The notion that is asked for; a table holds the values of one."""
-    found = all_named(text)
-    if isinstance(found, Together):
-        raise InvalidInput(
-            "`notion` is one at a time when a run is read again",
-            got=found.name,
-            remedy=f"Try --notion {found.notions[0].name}, then the others.",
-        )
-    return found
 
 
 def _remedy(wanted: Notion, had: tuple[Notion, ...]) -> str:

@@ -7,7 +7,9 @@ mnist.npz, cifar10_catdog_squeezenet_227px.npz and cifar10_10class.npz.
 
     python benchmarks/engines.py FOLDER cpu
     python benchmarks/engines.py FOLDER cuda
-    python benchmarks/engines.py FOLDER convolutions  # the last part of the one before
+    python benchmarks/engines.py FOLDER networks      # the first part of the one before
+    python benchmarks/engines.py FOLDER convolutions  # its last part
+    python benchmarks/engines.py FOLDER kept
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from __future__ import annotations
 import os
 import resource
 import sys
+import tempfile
 import time
 from itertools import pairwise
 from pathlib import Path
@@ -29,6 +32,7 @@ from record import record, table
 from torch import nn
 
 import databanzhaf as db
+from databanzhaf.kernels import on_chip
 from databanzhaf.kernels.recipe import narrowed
 
 POL = {
@@ -284,10 +288,38 @@ def on_cpu(folder):
     record("Engines on the CPU", body)
 
 
+def kept(folder):
+    """What it costs to keep what models say of each validation row."""
+    data, m = pol(folder), 20_000
+    members, keys = jobs(200, m)
+    rows = []
+    for label, how in (("1 epoch", {"epochs": 1}), ("15 epochs", {})):
+        game = db.games.Network(data, device="cpu", threads=1, **{**POL, **how})
+        game.train(members[:4], keys[:4])
+        start = time.perf_counter()
+        game.train(members, keys)
+        seconds = [time.perf_counter() - start]
+        for keep in ("utilities", "outcomes"):
+            with tempfile.TemporaryDirectory() as place:
+                start = time.perf_counter()
+                with db.Ledger(f"{place}/run.db", keep=keep) as ledger:
+                    db.value(game, budget=m, ledger=ledger)
+                seconds.append(time.perf_counter() - start)
+        rows.append([label, *(f"{each:.1f}" for each in seconds)])
+    head = ["Pol job, one core, 20,000 models", "training alone, s", "db.value, s"]
+    record("Kept predictions", table([*head, "db.value that keeps predictions, s"], rows))
+
+
 def on_cuda(folder):
+    networks(folder)
+    record(f"Image features on {torch.cuda.get_device_name()}", features_on_cuda(folder))
+    convolutions(folder)
+
+
+def networks(folder):
+    """Networks on chip, and as stacked tensors."""
     name = torch.cuda.get_device_name()
     data = pol(folder)
-    module_options = {k: v for k, v in POL.items() if k != "hidden"}
     m, whole = (
         50_000,
         3 * 16_384,
@@ -301,26 +333,21 @@ def on_cuda(folder):
 
     one = rate(lambda: lean(data, coalitions[:20], device="cuda"), 20, 2)
     add("one at a time on the GPU, lean loop", one)
-    network = db.games.Network(data, device="cuda", **POL)
-    for label, game in (
-        ("Network", network),
-        ("Network, TF32", db.games.Network(data, device="cuda", tf32=True, **POL)),
-        (
-            "Module of the same net, TF32",
-            db.games.Module(mlp, data, device="cuda", **module_options),
-        ),
+    for label, kernel, how in (
+        ("Network", "on chip", {}),
+        ("Network", "stacked", {}),
+        ("Network, TF32", "on chip", {"tf32": True}),
+        ("Network, scored after the last epoch", "on chip", {"metric_at": "last"}),
     ):
-        start = time.perf_counter()
-        game.train(coalitions, keys)
-        warm = time.perf_counter() - start
-        value = rate(lambda game=game: game.train(coalitions, keys), whole, 3)
-        add(
-            label,
-            value,
-            f"{value / one:,.0f} times one at a time; first call {warm:.1f} s; "
-            f"{torch.cuda.max_memory_allocated() / 2**30:.1f} GiB",
-        )
+        with mock.patch.object(on_chip, "fits", on_chip.fits if kernel == "on chip" else no):
+            game = db.games.Network(data, device="cuda", **{**POL, **how})
+            start = time.perf_counter()
+            game.train(coalitions, keys)
+            first = time.perf_counter() - start
         torch.cuda.reset_peak_memory_stats()
+        value = rate(lambda game=game: game.train(coalitions, keys), whole, 3)
+        peak_memory = torch.cuda.max_memory_allocated() / 2**30
+        add(f"{label}, {kernel}", value, f"first call {first:.1f} s; {peak_memory:.2f} GiB")
     cpu = db.games.Network(data, device="cpu", **POL)
     values = {}
     for label, game in (("cuda", db.games.Network(data, device="cuda", **POL)), ("cpu", cpu)):
@@ -344,47 +371,12 @@ def on_cuda(folder):
         "rows; "
         f"their Banzhaf values correlate at {correlation:.5f}."
     )
-    body = (
-        table([f"Pol job, {name} (whole chunks of 16,384)", "models/s", ""], rows)
-        + "\n\n"
-        + note
-        + "\n\n"
-        + floor(network, coalitions, keys)
-    )
-    record(f"Engines on {name}", body + "\n\n" + features_on_cuda(folder))
-    convolutions(folder)
+    body = table([f"Pol job, {name} (whole chunks of 16,384)", "models/s", ""], rows)
+    record(f"Networks on {name}", f"{body}\n\n{note}")
 
 
-def floor(game, coalitions, keys, batch=32, epochs=15):
-    """Where a chunk's time goes, and what bytes alone allow: a step reads and writes weights and
-    moments, writes and reads the gradient.
-    """
-    big = torch.empty(2**28, device="cuda")
-    big.copy_(big.flip(0))
-    torch.cuda.synchronize()
-    start = time.perf_counter()
-    for _ in range(10):
-        big.mul_(1.0)
-    torch.cuda.synchronize()
-    bandwidth = 10 * 2 * big.numel() * 4 / (time.perf_counter() - start)
-    steps = epochs * np.ceil(coalitions.sum(axis=1) / batch).mean()
-    sizes = narrowed(game.recipe, game.rows)[0].sizes
-    parameters = sum((fan_in + 1) * fan_out for fan_in, fan_out in pairwise(sizes))
-    traffic = 8 * 4 * parameters * steps
-    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
-        game.train(coalitions[:16_384], keys[:16_384])
-    times = {event.key: event.self_device_time_total for event in profile.key_averages()}
-    products = sum(t for kernel, t in times.items() if "gemm" in kernel) / sum(times.values())
-    return (
-        f"What limits Network: of a chunk's time on the card {products:.0%} goes to small float32 "
-        "matrix products, the rest to bytes "
-        "(updates, gathered rows, activations). The weights, moments and gradients of one model "
-        f"move {traffic / 1e6:.1f} MB in "
-        f"{steps:.0f} steps; at the {bandwidth / 1e12:.2f} TB/s that a plain in-place product "
-        "reaches here, that alone allows "
-        f"{bandwidth / traffic:,.0f} models/s. One kernel that keeps a model on chip through all "
-        "its steps would be the way to that floor."
-    )
+def no(*_):
+    return False
 
 
 def convolutions(folder):
@@ -470,4 +462,11 @@ def features_on_cuda(folder):
 
 
 if __name__ == "__main__":
-    {"cpu": on_cpu, "cuda": on_cuda, "convolutions": convolutions}[sys.argv[2]](Path(sys.argv[1]))
+    parts = {
+        "cpu": on_cpu,
+        "cuda": on_cuda,
+        "networks": networks,
+        "kept": kept,
+        "convolutions": convolutions,
+    }
+    parts[sys.argv[2]](Path(sys.argv[1]))

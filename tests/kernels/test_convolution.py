@@ -1,10 +1,5 @@
 """Stacked convolutions against torch's own, in float64, one model after the other."""
 
-import os
-import subprocess
-import sys
-from importlib.util import find_spec
-
 import pytest
 import torch
 from torch import nn
@@ -13,6 +8,7 @@ from torch.func import functional_call, grad, vmap
 from databanzhaf.kernels.convolution import StackedConv2d
 from databanzhaf.kernels.programs import program_of
 from databanzhaf.kernels.torch_layers import UnfoldedConv2d
+from tests.kernels.interpreted import interpret, needs_triton
 
 # models, rows, channels, height, width, outputs, kernel, stride, padding, bias
 CASES = [
@@ -116,16 +112,9 @@ def test_without_triton_the_layer_is_its_twin_in_torch():
     check("cpu")
 
 
-@pytest.mark.skipif(find_spec("triton") is None, reason="needs triton, to interpret its kernels")
+@needs_triton
 def test_kernels_in_the_interpreter():
-    script = "from tests.kernels.test_convolution import check; check('cpu')"
-    environment = {**os.environ, "TRITON_INTERPRET": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
-    run = subprocess.run(
-        [sys.executable, "-c", script], env=environment, capture_output=True, text=True
-    )
-    if "only 0-dimensional arrays can be converted" in run.stderr:
-        pytest.skip("this Triton's interpreter fails on loops with this NumPy (3.6 with 2.5)")
-    assert run.returncode == 0, run.stderr
+    interpret("from tests.kernels.test_convolution import check; check('cpu')")
 
 
 needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")

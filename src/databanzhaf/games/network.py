@@ -59,8 +59,10 @@ class Network(DescentGame):
     threads : int, optional
         Of the Numba kernel; by default one for each core. Values do not depend on it.
     tf32, compiles, chunk
-        CUDA only: allow TF32 products (off: float32), use torch.compile (on), models at a time
-        (from free memory).
+        CUDA only: allow TF32 products (off: float32), use compiled code (on), models at a time
+        (from free memory). Compiled code is a Triton kernel for networks of two classes or one
+        target, with one hidden layer of at most 128 units, on at most 32 columns and 2,048 rows
+        (not with `smoothing` or `weighting="sampling"`), and torch.compile's for others.
 
     Initial weights, batches and noise are functions of (seed, index, repeat): the same bits on
     every device, and utilities that agree to float32. An empty coalition predicts the majority
@@ -164,19 +166,16 @@ class Network(DescentGame):
 
     @cached_property
     def _trainer(self) -> Any:
+        from databanzhaf.kernels import on_chip
         from databanzhaf.kernels.programs import fully_connected
         from databanzhaf.kernels.stacked import Trainer
 
         recipe, rows, numbers = narrowed(self.recipe, self.rows)
-        return Trainer(
-            fully_connected(recipe, numbers, self.recipe),
-            recipe,
-            rows,
-            device=self.device,
-            compiles=self.compiles,
-            tf32=self.tf32,
-            chunk=self.chunk,
-        )
+        program = fully_connected(recipe, numbers, self.recipe)
+        how: dict[str, Any] = {"device": self.device, "tf32": self.tf32, "chunk": self.chunk}
+        if self.compiles and on_chip.fits(recipe, len(rows.X), self.device):
+            return on_chip.OnChip(program, recipe, rows, **how)
+        return Trainer(program, recipe, rows, compiles=self.compiles, **how)
 
     def _train(
         self, members: BoolArray, keys: KeyArray, predictions: bool, unseen: bool

@@ -64,7 +64,7 @@ class RowMetric:
         if self.of == "hit":
             return hit.astype(np.float64)
         if self.of == "log":
-            return np.maximum(np.log(np.maximum(own, 1e-300)), _LOG_FLOOR)
+            return np.maximum(np.log(np.maximum(own, np.finfo(own.dtype).tiny)), _LOG_FLOOR)
         return own.astype(np.float64)
 
     def of_numbers(self, residuals: FloatArray) -> FloatArray:

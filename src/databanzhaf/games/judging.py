@@ -100,18 +100,19 @@ class Judged:
         """What each judging row says of each kept model, (models, judges); NaN where it does not
         judge.
         """
-        from databanzhaf.games.predictions import unpack
+        from databanzhaf.games.predictions import unpack, unpack_many
 
         metric = self._row_metric
         assert metric is not None  # `jury` says so
         if self._across:
             return metric.scores(outcomes)
-        answers = (unpack(outcome, self.classes) for outcome in outcomes)
-        parts = [self._said(each) for each in answers]
-        if self.classifies:
-            own, hit = (np.stack(part) for part in zip(*parts, strict=True))
-            return metric.of_classes(own, hit)
-        return metric.of_numbers(np.stack([part for (part,) in parts]))
+        together = unpack_many(outcomes, self.classes)
+        if together is not None:
+            parts = self._said(together)
+        else:
+            each = (self._said(unpack(outcome, self.classes)) for outcome in outcomes)
+            parts = tuple(np.stack(part) for part in zip(*each, strict=True))
+        return metric.of_classes(*parts) if self.classifies else metric.of_numbers(*parts)
 
     def scores(self, outcomes: Sequence[bytes]) -> FloatArray:
         """`score` for many outcomes: quick, to the same bits, where it is a plain mean over rows;
@@ -159,8 +160,8 @@ class Judged:
         return self._row_metric.guesses(self.dataset.y_val, self.jury.weights)
 
     def _said(self, answers: Answers) -> tuple[Any, ...]:
-        """Of each judging row: the probability of its own label and whether it is the one
-        predicted; or the residual in units.
+        """Of each judging row, the last axis: the probability of its own label and whether it is
+        the one predicted; or the residual in units.
         """
         assert self._row_metric is not None
         if not self.classifies:
@@ -170,7 +171,8 @@ class Judged:
         if not hasattr(answers, "predict_proba"):
             return hit.astype(np.float64), hit
         own = np.searchsorted(self.classes, self.dataset.y_val)
-        return answers.predict_proba(None)[np.arange(len(own)), own], hit
+        said = answers.predict_proba(None)[..., np.arange(len(own)), own]
+        return np.ascontiguousarray(said), hit
 
     def _packed(self, answers: Answers, judging: BoolArray) -> bytes:
         """One model's answers, kept: all of them, or those of the rows that judge it."""

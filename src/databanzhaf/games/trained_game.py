@@ -5,6 +5,7 @@ scores of kept outcomes.
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
@@ -172,6 +173,18 @@ class TrainedGame(Judged):
         from sklearn.metrics import get_scorer
 
         return float(get_scorer(self.metric)(answers, self.dataset.X_val, self.dataset.y_val))
+
+    def score_many(self, outcomes: Sequence[bytes]) -> FloatArray:
+        """`score` of each, to the same bits."""
+        from databanzhaf.games.predictions import unpack_many
+
+        plain = not self._across and self.metric != "balanced_probability"
+        together = unpack_many(outcomes, self.classes) if plain and self._scores_in_kernel else None
+        if together is None:
+            return np.array([self.score(outcome) for outcome in outcomes])
+        if self.classifies:
+            return self._scores(together.predict_proba(None))
+        return self._scores(np.asarray(together.predict(None))[..., None])
 
     def _answers(self, predicted: Any) -> Any:
         from databanzhaf.games.predictions import ClassifierAnswers, RegressorAnswers

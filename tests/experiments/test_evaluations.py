@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 
 import databanzhaf as db
-from databanzhaf.experiments import convergence_ranking, image_runs, pieces
+from databanzhaf.experiments import convergence_ranking, image_runs, pieces, stability_runs
+from databanzhaf.experiments.setting import Setting
 
 PAPER = Path(__file__).parents[2] / "docs" / "paper"
 RUNS = {
@@ -92,3 +93,34 @@ def test_the_page_of_rankings_has_the_numbers_of_the_evaluations(name):
     assert f"{name} {page['relative_spearman'].iloc[-1]:.3f} (" in of_the_page(
         "convergence_ranking", "much faster"
     )
+
+
+@pytest.mark.parametrize("experiment", ["rank_stability", "rank_stability_smoothing"])
+@pytest.mark.parametrize("dataset", stability_runs.DATASETS)
+def test_the_page_of_rank_stability_has_the_numbers_of_the_evaluations(experiment, dataset):
+    setting = Setting(scale=1.0, device="cpu")
+    reference, others, ks = stability_runs.counts(dataset, setting)
+    page = pd.read_csv(PAPER / f"{experiment}.csv").query("dataset == @dataset")
+    assert set(page["k"]) == set(ks)
+    found = {}
+    for notion, ledger, some in (
+        ("banzhaf", "banzhaf", ks),
+        ("shapley", "shapley", ks),
+        # A linear program for each group takes long.
+        *((("least_core", "least_core", (20,)),) if dataset == "cpu" else ()),
+    ):
+        kept = kept_evaluations(
+            f"{experiment}-{dataset}-{stability_runs.rows_of(dataset, setting)}-{ledger}"
+        )
+        assert kept.utilities.shape[1] == reference + others
+        groups = stability_runs.agreement((kept, kept), notion, reference, others, some)
+        found[notion] = groups
+        for k in some:
+            banzhaf = found["banzhaf"][k]
+            line = page.query("notion == @notion and coalitions == 'same' and k == @k").iloc[0]
+            for name, number in stability_runs.summarised(k, groups[k], banzhaf).items():
+                assert line[name] == pytest.approx(number, rel=1e-4, nan_ok=True), (notion, k, name)
+    claim = f"{dataset}: Banzhaf's ranking leads them by a large margin"
+    first = {notion: groups[1].mean() for notion, groups in found.items() if 1 in groups}
+    said = of_the_page(experiment, claim)
+    assert said.endswith(f"Banzhaf {first['banzhaf']:.3f}, Shapley {first['shapley']:.3f}")

@@ -177,8 +177,9 @@ def test_agreement_rises_with_the_repeats():
     db.value(game, budget=400, repeats=70, estimator="reuse", ledger=ledger)
     utilities = ledger.utilities()
     evaluations = db.Evaluations(db.designs.Coin(20, 0), np.arange(400), utilities, True, None)
-    rows = stability_runs.agreement((evaluations, evaluations), "banzhaf", 50, (1, 20))
-    assert rows[0]["spearman"] < rows[1]["spearman"] <= 1
+    groups = stability_runs.agreement((evaluations, evaluations), "banzhaf", 50, 20, (1, 20))
+    assert [len(found) for found in groups.values()] == [20, 1]
+    assert groups[1].mean() < groups[20][0] <= 1
     values = [
         db.estimate(
             db.Evaluations(
@@ -192,7 +193,33 @@ def test_agreement_rises_with_the_repeats():
         ).values
         for part in (slice(0, 20), slice(20, 70))
     ]
-    assert rows[1]["spearman"] == pytest.approx(spearmanr(*values).statistic)
+    assert groups[20][0] == pytest.approx(spearmanr(*values).statistic)
+
+
+def test_groups_that_are_lucky_together_leave_little_doubt_about_a_lead():
+    luck = np.array([0.1, 0.3, 0.2, 0.4])
+    line = stability_runs.summarised(1, luck - 0.05, luck)
+    assert line["spearman"] == pytest.approx(0.2)
+    assert line["std_error"] == pytest.approx(luck.std(ddof=1) / 2)
+    assert line["lead_error"] == pytest.approx(0, abs=1e-12)
+    apart = stability_runs.summarised(1, 1 - luck, luck)
+    assert apart["lead_error"] == pytest.approx(luck.std(ddof=1))
+    one, none = (stability_runs.summarised(20, luck[:count], luck[:count]) for count in (1, 0))
+    assert np.isnan(one["std_error"])
+    assert np.isnan([none["spearman"], none["lead_error"]]).all()
+
+
+def test_more_coalitions_for_lenet_leave_the_image_features_as_they_are():
+    def scales(image_scale):
+        setting = Setting(scale=1.0, device="cpu", image_scale=image_scale)
+        return tuple(draw_values.scale_of(name, 0, setting) for name in ("mnist", "cifar10", "pol"))
+
+    assert [scales(share) for share in (0.002, 0.02, 0.05, 0.5)] == [
+        (0.002, 0.02, 1.0),
+        (0.02, 0.2, 1.0),
+        (0.05, 0.2, 1.0),
+        (0.5, 0.5, 1.0),
+    ]
 
 
 def test_a_k_without_a_standard_error_beats_nobody():
@@ -202,7 +229,7 @@ def test_a_k_without_a_standard_error_beats_nobody():
             "k": k,
             "notion": notion,
             "spearman": {"banzhaf": 0.8, "least_core": ahead}.get(notion, 0.5),
-            "std_error": error,
+            "lead_error": error,
         }
         for which in ("same", "other")
         for k, ahead, error in ((1, 0.7, 0.01), (20, 0.81, np.nan))
@@ -216,7 +243,7 @@ def test_a_k_without_a_standard_error_beats_nobody():
         in claims[2].ours
     )
     for row in rows:
-        row["std_error"] = 0.001
+        row["lead_error"] = 0.001
     assert [
         claim.holds for claim in stability_runs._claims(pd.DataFrame(rows), "The ranking", True)
     ][2] is False
@@ -261,7 +288,7 @@ def test_halves_share_no_coalition_but_those_that_a_design_must_have():
     assert set(first.indices) | set(second.indices) == set(range(10))
     assert ledgers.halves(evaluations(db.designs.Permutation(6, 0), 7)) is None
     assert ledgers.halves(evaluations(db.designs.LeaveOneOut(6), 7)) is None
-    assert np.isnan(stability_runs.agreement(None, "loo", 3, (1,))[0]["spearman"])
+    assert len(stability_runs.agreement(None, "loo", 3, 2, (1,))[1]) == 0
 
 
 def test_pure_noise_agrees_with_the_same_coalitions_and_not_with_others():
@@ -272,13 +299,10 @@ def test_pure_noise_agrees_with_the_same_coalitions_and_not_with_others():
     db.value(game, budget=600, estimator="reuse", ledger=ledger)
     utilities = np.tile(ledger.utilities(), (1, 4))  # no training noise: only the sample decides
     whole = db.Evaluations(db.designs.Coin(30, 0), np.arange(600), utilities, True, None)
-    assert stability_runs.agreement((whole, whole), "banzhaf", 2, (1,))[0][
-        "spearman"
-    ] == pytest.approx(1)
-    assert (
-        abs(stability_runs.agreement(ledgers.halves(whole), "banzhaf", 2, (1,))[0]["spearman"])
-        < 0.5
-    )
+    same = stability_runs.agreement((whole, whole), "banzhaf", 2, 2, (1,))[1]
+    np.testing.assert_allclose(same, [1, 1])
+    other = stability_runs.agreement(ledgers.halves(whole), "banzhaf", 2, 2, (1,))[1]
+    assert np.abs(other).max() < 0.5
 
 
 def test_several_processes_may_write_the_same_file(tmp_path):

@@ -31,7 +31,7 @@ def reproduce(
         float,
         typer.Option(
             help="The largest scale for LeNet and the CNN, which take longest; the network on "
-            "image features takes ten times that."
+            "image features takes ten times that up to 0.2, and never less than LeNet."
         ),
     ] = 0.02,
     jobs: Annotated[

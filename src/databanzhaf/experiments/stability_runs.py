@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 import databanzhaf as db
 from databanzhaf.experiments import ledgers, protocol
@@ -21,11 +22,16 @@ SAMPLES = 2000
 DATASETS: Final = ("cpu", "cifar10")
 EVERY: Final = (*NOTIONS, "least_core")
 LEDGERS: Final = ("shapley", "banzhaf", "loo", "least_core")
+# Repeats beside the reference's: as many groups of k as they give. On cpu, where the least core is
+# as stable as Banzhaf's ranking to a hundredth, 20 of them could not tell which is ahead.
+OTHERS: Final = {"cpu": 100, "cifar10": 20}
 
 
-def counts(setting: Setting) -> tuple[int, tuple[int, ...]]:
-    """(repeats of the reference, values of k): the paper's reference has k = 50."""
-    return (50, (1, 2, 5, 10, 20)) if setting.scale >= 0.1 else (10, (1, 2, 5))
+def counts(name: str, setting: Setting) -> tuple[int, int, tuple[int, ...]]:
+    """(repeats of the reference, others, values of k): the paper's reference has k = 50."""
+    if setting.scale >= 0.1:
+        return 50, OTHERS[name], (1, 2, 5, 10, 20)
+    return 10, 5, (1, 2, 5)
 
 
 def rows_of(name: str, setting: Setting) -> int:
@@ -36,16 +42,27 @@ def outcome(
     setting: Setting, experiment: str, title: str, what: str, differs: tuple[str, ...], changes: Any
 ) -> Outcome:
     """The experiment's result; `changes(dataset)` are the changes to the dataset's network."""
-    reference, ks = counts(setting)
     protocol.check(setting.chosen(DATASETS))
     rows = []
     for name in setting.chosen(DATASETS):
-        for notion, evaluations in _runs(name, experiment, setting, changes(name)).items():
-            parts = {"same": (evaluations, evaluations), "other": ledgers.halves(evaluations)}
+        how = counts(name, setting)
+        runs = _runs(name, experiment, setting, changes(name))
+        for which in ("same", "other"):
+            found = {
+                notion: agreement(
+                    (run, run) if which == "same" else ledgers.halves(run), notion, *how
+                )
+                for notion, run in runs.items()
+            }
             rows += [
-                {"dataset": name, "notion": notion, "coalitions": which, **row}
-                for which, part in parts.items()
-                for row in agreement(part, notion, reference, ks)
+                {
+                    "dataset": name,
+                    "notion": notion,
+                    "coalitions": which,
+                    **summarised(k, groups, found["banzhaf"][k]),
+                }
+                for notion, by_k in found.items()
+                for k, groups in by_k.items()
             ]
     table = pd.DataFrame(rows)
     enough = setting.scale >= 0.1  # a handful of coalitions says nothing about the notion
@@ -62,7 +79,10 @@ def outcome(
         .reset_index()[["dataset", "coalitions", "k", *EVERY]]
         .rename(columns=LABELS)
     )
-    sizes = ", ".join(f"{name} {rows_of(name, setting)}" for name in setting.chosen(DATASETS))
+    names = setting.chosen(DATASETS)
+    sizes = ", ".join(f"{name} {rows_of(name, setting)}" for name in names)
+    reference = counts(names[0], setting)[0]
+    others = ", ".join(f"{name} {counts(name, setting)[1]}" for name in names)
     return Outcome(
         title,
         what,
@@ -70,8 +90,7 @@ def outcome(
         lambda figure: _draw(figure, table[table["coalitions"] == "same"]),
         f"m = {setting.count(SAMPLES, least=40):,} coalitions; for permutations and leave-one-out "
         "as many whole permutations, or repeats of n + 1 coalitions, as fit in m, one at least; "
-        f"{reference} repeats "
-        f"for the reference, {max(ks)} others for k; rows: {sizes}",
+        f"{reference} repeats for the reference; others, for groups of k: {others}; rows: {sizes}",
         (
             f"The reference has {reference} repeats of its own: those behind k are others, so "
             "that the two share no training.",
@@ -93,7 +112,11 @@ def outcome(
         hardware=ledgers.machines(
             ledgers.work(
                 setting,
-                [(experiment, name, what) for name in setting.chosen(DATASETS) for what in LEDGERS],
+                [
+                    (experiment, name, rows_of(name, setting), what)
+                    for name in setting.chosen(DATASETS)
+                    for what in LEDGERS
+                ],
             )
         ),
         datasets=len(setting.chosen(DATASETS)),
@@ -104,11 +127,9 @@ def _claims(part: pd.DataFrame, ranking: str, enough: bool) -> list[Claim]:
     """What one dataset says."""
     same = part[part["coalitions"] == "same"]
     wide = same.pivot(index="k", columns="notion", values="spearman")
-    errors = same.pivot(
-        index="k", columns="notion", values="std_error"
-    )  # unknown where there is one group only
     ahead = wide.rsub(wide["banzhaf"], axis=0).drop(columns="banzhaf")
-    doubt = 2 * errors.pow(2).add(errors["banzhaf"] ** 2, axis=0).pow(0.5)
+    # Unknown where there is one group only.
+    doubt = 2 * same.pivot(index="k", columns="notion", values="lead_error")
 
     def first_at_every_k(notions: list[str]) -> tuple[str, bool | None]:
         highest, beaten = (
@@ -125,9 +146,7 @@ def _claims(part: pd.DataFrame, ranking: str, enough: bool) -> list[Claim]:
 
     semivalues = [notion for notion in NOTIONS if notion != "banzhaf"]
     lead, over_shapley = ahead[semivalues].min(axis=1), ahead["shapley"]
-    most = errors.index[
-        errors["banzhaf"].notna()
-    ].max()  # the largest k of which the error is known
+    most = doubt.index[doubt["shapley"].notna()].max()
     grows = float(over_shapley.iloc[0] - over_shapley.get(most, np.nan))
     unsure = float(np.hypot(doubt["shapley"].iloc[0], doubt["shapley"].get(most, np.nan)))
     other = (
@@ -189,18 +208,19 @@ def _claims(part: pd.DataFrame, ranking: str, enough: bool) -> list[Claim]:
 def _runs(
     name: str, experiment: str, setting: Setting, changes: dict[str, Any]
 ) -> dict[str, db.Evaluations]:
-    """The evaluations behind every notion, with reference + max(k) repeats."""
-    reference, ks = counts(setting)
-    repeats = reference + max(ks)
+    """The evaluations behind every notion, with the repeats for groups first."""
+    reference, others, _ = counts(name, setting)
+    repeats = reference + others
     data = protocol.draw(name, 0, setting, rows=rows_of(name, setting), flipped=0.0)
     game = protocol.network(data.judged_by_validation(), name, setting, **changes)
     n, m = len(data.y), setting.count(SAMPLES, least=40)
 
     def go(what: str, notion: Any, budget: int, repeats: int, **how: Any) -> db.Evaluations:
+        parts = (experiment, name, n, what)
         ledgers.value(
-            setting, (experiment, name, what), game, notion, budget=budget, repeats=repeats, **how
+            setting, parts, game, notion, piecewise=True, budget=budget, repeats=repeats, **how
         )
-        return ledgers.evaluations(setting, (experiment, name, what), budget, repeats)
+        return ledgers.evaluations(setting, parts, budget, repeats)
 
     permutations = go("shapley", db.Shapley(), max(m, n + 1), repeats, estimator="permutation")
     again = max(1, m // (n + 1))
@@ -235,13 +255,14 @@ def agreement(
     parts: tuple[db.Evaluations, db.Evaluations] | None,
     notion: str,
     reference: int,
+    others: int,
     ks: tuple[int, ...],
-) -> list[dict[str, float]]:
-    """Spearman between values from k repeats of the first part and those from the reference's of
-    the second, mean over the disjoint groups of k that there are.
+) -> dict[int, NDArray[np.float64]]:
+    """For each k the Spearman between values from k repeats of the first part and those from the
+    reference's, which come last, of the second: one for each disjoint group of k.
     """
     if parts is None:
-        return [{"k": k, "spearman": np.nan, "std_error": np.nan, "groups": 0} for k in ks]
+        return {k: np.empty(0) for k in ks}
     kind = db.LeastCore() if notion == "least_core" else NOTIONS[notion]
     estimator = "reuse" if notion == "banzhaf" else "auto"  # the paper's, not this library's best
 
@@ -251,27 +272,34 @@ def agreement(
         )
         return db.estimate(part, kind, estimator=estimator).values
 
-    top = max(ks)
-    truth = values(parts[1], slice(top, top + reference))
-    rows = []
-    for k in ks:
-        groups = min(5, top // k)
-        found = np.array(
-            [
-                db.ranking.spearman(values(parts[0], slice(g * k, (g + 1) * k)), truth)
-                for g in range(groups)
-            ]
-        )
-        error = found.std(ddof=1) / np.sqrt(groups) if groups > 1 else np.nan
-        rows.append(
-            {
-                "k": k,
-                "spearman": float(np.nan_to_num(found).mean()),
-                "std_error": error,
-                "groups": groups,
-            }
-        )
-    return rows
+    truth = values(parts[1], slice(others, others + reference))
+
+    def to_truth(first: int, k: int) -> float:
+        return db.ranking.spearman(values(parts[0], slice(first, first + k)), truth)
+
+    return {
+        k: np.nan_to_num([to_truth(first, k) for first in range(0, others - k + 1, k)]) for k in ks
+    }
+
+
+def summarised(
+    k: int, groups: NDArray[np.float64], banzhaf: NDArray[np.float64]
+) -> dict[str, float]:
+    """A line of the table. `lead_error` is that of Banzhaf's lead: the groups of both are the same
+    repeats, on which they may be lucky together.
+    """
+    return {
+        "k": k,
+        "spearman": float(groups.mean()) if len(groups) else np.nan,
+        "std_error": _error(groups),
+        "lead_error": _error(banzhaf - groups) if len(groups) else np.nan,
+        "groups": len(groups),
+    }
+
+
+def _error(groups: NDArray[np.float64]) -> float:
+    """Standard error of a mean."""
+    return float(groups.std(ddof=1) / np.sqrt(len(groups))) if len(groups) > 1 else np.nan
 
 
 def _draw(figure: Any, table: pd.DataFrame) -> None:

@@ -188,13 +188,21 @@ def differs(setting: Setting) -> tuple[str, ...]:
         "The Beta columns at 1,000 rows and more, which the paper leaves empty, are filled: our "
         "weights are in logs.": any(protocol.ROWS.get(name, 0) >= 1000 for name in names),
         "Image sets have 200 validation rows too.": any(name in protocol.IMAGES for name in names),
-        f"LeNet ({', '.join(lenet)}) has one draw, one permutation, {draw_values.LENET_LOO} "
-        f"trainings for leave-one-out, and at most {draw_values.LENET_OURS} coalitions for our "
-        "columns.": lenet,
+        f"LeNet ({', '.join(lenet)}) has one draw, {_permutations(setting)}, "
+        f"{draw_values.LENET_LOO} trainings for leave-one-out, and at most "
+        f"{draw_values.LENET_OURS} coalitions for our columns.": lenet,
         "Left out, since there is no GPU and `--datasets` does not name them: "
         f"{', '.join(left)}.": left,
     }
     return tuple(line for line, applies in lines.items() if applies)
+
+
+def _permutations(setting: Setting) -> str:
+    """Of those that LeNet is trained on."""
+    name = protocol.LENET[0]
+    coalitions = draw_values.scale_of(name, 0, setting) * draw_values.COALITIONS
+    count = max(1, round(coalitions) // (protocol.ROWS[name] + 1))
+    return "one permutation" if count == 1 else f"{count} permutations"
 
 
 def training_differs(setting: Setting) -> tuple[str, ...]:

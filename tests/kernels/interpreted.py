@@ -1,4 +1,4 @@
-"""Triton's kernels without a GPU: its interpreter runs them in NumPy, in a process of its own."""
+"""Triton's kernels without a GPU, in a process of its own: its interpreter runs them in NumPy."""
 
 import os
 import subprocess
@@ -12,8 +12,13 @@ needs_triton = pytest.mark.skipif(
 )
 
 
-def interpret(script: str) -> None:
-    environment = {**os.environ, "TRITON_INTERPRET": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
+def interpret(script: str, switch: str = "1") -> None:
+    """Run a script by the interpreter; with "0" it may compile kernels, though not run them."""
+    environment = {
+        **os.environ,
+        "TRITON_INTERPRET": switch,
+        "PYTHONPATH": os.pathsep.join(sys.path),
+    }
     run = subprocess.run(
         [sys.executable, "-c", script], env=environment, capture_output=True, text=True
     )

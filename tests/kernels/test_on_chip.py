@@ -89,3 +89,37 @@ def test_only_what_registers_hold_is_trained_on_chip(monkeypatch):
         (replace(TWO, eps=1e-40), 13, False),
     ):
         assert on_chip.fits(recipe, n_rows, "cuda") == fits, recipe
+
+
+COMPILE = """
+import triton
+from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource
+
+from databanzhaf.kernels.network_triton import network_kernel as kernel
+
+sizes = {"IN": 32, "HIDDEN": 128, "OUT": 2, "BI": 32, "BH": 128, "BN": 256, "TILE": 16}
+names = {"ADAM": True, "LOSS": "cross_entropy", "ACTIVATION": "relu", "METRIC": "accuracy"}
+flags = {"BEST": True, "PREDICTED": True, "UNSEEN": True, "PRECISION": "tf32x3"}
+fixed = {**sizes, **names, **flags}
+types = {
+    **dict.fromkeys(("y", "y_val", "initial_keys", "order_keys", "hashes"), "*i64"),
+    **dict.fromkeys(("n", "n_val", "epochs", "batch", "limit"), "i32"),
+    **dict.fromkeys(("half1", "half2", "b1", "b2", "b1_left", "b2_left", "eps"), "fp32"),
+    "members": "*i1", "order": "*i32", "scores": "*fp64",
+}
+signature = {
+    name: "constexpr" if name in fixed else types.get(name, "*fp32") for name in kernel.arg_names
+}
+places = {(kernel.arg_names.index(name),): value for name, value in fixed.items()}
+source = ASTSource(fn=kernel, signature=signature, constexprs=places)
+options = {"num_warps": 8, "num_stages": 1, "maxnreg": 128}
+code = triton.compile(source, target=GPUTarget("cuda", 90, 32), options=options).asm["ptx"]
+assert "mma.sync" in code
+assert "wgmma" not in code
+"""
+
+
+@needs_triton
+def test_compiled_code_has_the_older_matrix_instructions():
+    interpret(COMPILE, "0")

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import databanzhaf as db
+from databanzhaf.attribution import attribution_of
 from databanzhaf.population import effects
 from databanzhaf.run import finish
 from tests.judged_toys import Toy
@@ -165,3 +166,23 @@ def test_a_player_that_is_in_no_coalition_has_no_effect_and_no_sure_one():
     found = effects(without, run.estimate, np.array([2]))
     assert np.isinf(found.std_errors).all()
     assert not found.beyond_noise().any()
+
+
+@pytest.mark.parametrize("score", [1.0, 0.3])
+@pytest.mark.parametrize("validation", [False, True])
+def test_rows_on_which_all_models_score_the_same_have_no_effects(validation, score):
+    """An adjusted value must not leak into them, where the least effect would be beyond noise."""
+    said, same = arbitrary(), np.arange(N) % 2 == 0
+    X = np.arange(N, dtype=float)[:, None]
+    data = db.Dataset(X, LABELS, X, LABELS) if validation else db.Dataset(X, LABELS)
+    played = Toy(data, lambda coalitions: np.where(same, score, said(coalitions)))
+    run = finish(played, estimator="regression", budget=200)
+    found = of(run, own=None if validation else EVERYONE)
+    own = np.isnan(found.effects)
+    np.testing.assert_allclose(found.effects[:, same][~own[:, same]], 0, atol=1e-9)
+    assert not found.beyond_noise()[:, same].any()
+    assert (np.abs(found.effects[:, ~same][~own[:, ~same]]) > 1e-6).all()
+    sums = np.nansum(found.weights * found.effects, axis=1)
+    np.testing.assert_allclose(sums, run.estimate.values, rtol=0, atol=1e-12)
+    effects_of_rows = attribution_of(run.evaluations, run.estimate, played).matrix()
+    np.testing.assert_allclose(effects_of_rows, found.effects, atol=1e-12)

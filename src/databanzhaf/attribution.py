@@ -25,7 +25,7 @@ from databanzhaf.evaluations import BLOCK_CELLS, Evaluations
 from databanzhaf.files import replacing
 from databanzhaf.ledger import Ledger, read_evaluations
 from databanzhaf.notions import SizeWeighted, Together
-from databanzhaf.population import by_row, differences, of_halves, some_judges
+from databanzhaf.population import by_row, differences, of_halves, shares, some_judges
 from databanzhaf.protocols import (
     BoolArray,
     Estimator,
@@ -135,7 +135,8 @@ class Attribution:
         some = self._verdicts.judged_by(which)
         if self._by_coins:
             effects, errors = differences(self.evaluations, some, players)
-            effects = effects + self._shift[:, None]
+            shift, spread = self._shift
+            effects = effects + shift[:, None] * spread[which]
         else:
             effects = by_row(self.evaluations, self.estimate, which)
             errors = np.repeat(self._errors[:, None], effects.shape[1], axis=1)
@@ -145,30 +146,36 @@ class Attribution:
         return effects, errors
 
     @cached_property
-    def _shift(self) -> FloatArray:
-        """An estimator that adjusts values adjusts them for the jury as a whole: the same number is
-        added to all effects of a player, so that their mean is its value.
+    def _shift(self) -> tuple[FloatArray, FloatArray]:
+        """An estimator that adjusts values adjusts them for the jury as a whole. What that adds to
+        a player's value is shared out among its effects in proportion to their standard errors, so
+        to the spread of each row's scores: for each player the part for a unit of spread, and the
+        spreads.
         """
         n, m = len(self.estimate.values), len(self.evaluations)
         inside, count = np.zeros(n), np.zeros(n)
-        by_judge, whole = np.zeros(len(self.weights)), 0.0
+        by_judge, squares, whole = *np.zeros((2, len(self.weights))), 0.0
         for rows, said in self._verdicts.blocks_by_judge():
             joined = self.evaluations.design.coalitions(self.evaluations.indices[rows])
             utility = said @ self.weights
             inside += utility @ joined
             count += joined.sum(axis=0)
             by_judge += said.sum(axis=0)
+            squares += np.einsum("ij,ij->j", said, said)
             whole += utility.sum()
+        spread = np.sqrt(np.maximum(squares - by_judge**2 / m, 0.0))
         with np.errstate(divide="ignore", invalid="ignore"):
             total = inside / count - (whole - inside) / (m - count)
-            counted = np.ones(n)
+            counted = np.full(n, self.weights @ spread)
             if self.owner is not None:
                 # A row does not judge models of coalitions that its player is in.
-                np.subtract.at(counted, self.owner, self.weights)
+                np.subtract.at(counted, self.owner, self.weights * spread)
                 own = np.bincount(self.owner, self.weights * by_judge, minlength=n)
                 total += own / (m - count)
-            shift = (self.estimate.values - total) / counted
-        return np.where((count > 0) & (count < m) & (counted > 0), shift, 0.0)
+            missing = np.where((count > 0) & (count < m), self.estimate.values - total, 0.0)
+        # What is left of a difference of equal numbers is no spread.
+        counted[counted < 1e-12 * (self.weights @ spread)] = 0.0
+        return shares(missing, counted), spread
 
     @cached_property
     def _errors(self) -> FloatArray:

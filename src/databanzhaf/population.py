@@ -95,7 +95,8 @@ def effects(
 
     With coin coalitions it is the difference of the mean score of row j by models with player i
     and by models without it. An estimator that adjusts values adjusts them for the jury as a
-    whole, so the same number is added to all effects of a player, and
+    whole: what that adds to a value is shared out in proportion to the standard errors of the
+    player's effects, so that a row on which all models score the same has none, and
 
     .. math:: \sum_{j \ne i} w_j A_{ij} = \hat\phi_i
 
@@ -122,11 +123,15 @@ def effects(
         itself = np.flatnonzero(own >= 0)
         found[itself, own[itself]] = errors[itself, own[itself]] = np.nan
     if verdicts.size == len(verdicts.weights):
-        weights = np.where(np.isnan(found), 0.0, verdicts.weights)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            missing = estimate.values[players] - np.nansum(weights * found, axis=1)
-            found += (missing / weights.sum(axis=1))[:, None]
+        missing = estimate.values[players] - np.nansum(verdicts.weights * found, axis=1)
+        spread = np.where(np.isfinite(errors), errors, 0.0)
+        found += shares(missing, spread @ verdicts.weights)[:, None] * spread
     return Effects(found, errors, verdicts.weights, len(evaluations))
+
+
+def shares(missing: FloatArray, spread: FloatArray) -> FloatArray:
+    """What is missing for each unit of spread; nothing where nothing varies."""
+    return np.divide(missing, spread, out=np.zeros_like(missing), where=spread > 0)
 
 
 def differences(

@@ -80,6 +80,9 @@ def _tell(screen: Screen, made: Explainer, found: Explanation) -> None:
         f"{whose.capitalize()} {found.row}{name}, `{job.settings.target}` = {found.label}: "
         f"{seen} score {found.score:.3f} on it on average ({job.metric})."
     )
+    if not (found.table["effect"] != 0).any():
+        screen.print(f"All of them score the same on it, so no {job.who[:-1]} has an effect.")
+        return
     hurt = found.table[found.table["effect"] < 0].head(MOST)
     helped = found.table[found.table["effect"] > 0].iloc[::-1].head(MOST)
     for which, part in (("help", helped), ("hurt", hurt)):

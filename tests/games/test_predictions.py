@@ -80,3 +80,33 @@ def test_scores_and_verdicts_of_many_are_those_of_each_to_the_bit(data, options)
     if game.jury is not None:
         each = np.concatenate([game.verdicts([outcome]) for outcome in outcomes])
         np.testing.assert_array_equal(game.verdicts(outcomes), each)
+
+
+def test_a_score_of_ones_own_is_asked_for_each():
+    class Mine(Network):
+        def score(self, outcome):
+            return 42.0
+
+    game = Mine(dataset(), device="cpu", epochs=1)
+    assert set(game.score_many(game.outcomes(*jobs(30, 3)))) == {42.0}
+
+
+def test_labels_of_many_models_are_made_when_they_are_asked_for():
+    class Counted(np.ndarray):
+        made = 0
+
+        def __getitem__(self, key):
+            Counted.made += 1
+            return super().__getitem__(key)
+
+    classes = CLASSES.view(Counted)
+    together = unpack_many([answers(seed).pack() for seed in range(3)], classes)
+    together.predict_proba(None)
+    assert Counted.made == 0
+    assert together.predict(None).shape == (3, 7)
+    assert Counted.made == 1
+
+
+def test_answers_that_are_no_numbers_are_refused():
+    with pytest.raises(ValueError, match="Object arrays"):
+        RegressorAnswers({"predict": np.array([1.5], object)}).pack()

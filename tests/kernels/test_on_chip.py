@@ -86,7 +86,7 @@ def test_only_what_registers_hold_is_trained_on_chip(monkeypatch):
         (replace(BASE, sizes=(5, 9, 9, 2)), 13, False),
         (replace(TWO, smoothing_draws=1, smoothing_radius=0.1), 13, False),
         (replace(TWO, weighted_sampling=True), 13, False),
-        (replace(TWO, eps=1e-40), 13, False),
+        (replace(TWO, eps=1e-16), 13, False),
     ):
         assert on_chip.fits(recipe, n_rows, "cuda") == fits, recipe
 

@@ -92,8 +92,8 @@ def evaluate(game: Game, draws: Draws, piece: Piece, keep_outcomes: bool = False
 
 def _scored(game: TwoStepGame, outcomes: list[bytes]) -> Any:
     """The score of each outcome; at once by games that can."""
-    at_once = getattr(game, "score_many", None)
-    return [game.score(each) for each in outcomes] if at_once is None else at_once(outcomes)
+    at_once = getattr(type(game), "score_many", None)
+    return [game.score(each) for each in outcomes] if at_once is None else at_once(game, outcomes)
 
 
 def _interrupted(error: BaseException) -> bool:

@@ -57,6 +57,8 @@ class Answers(BaseEstimator):  # type: ignore[misc]
         for name in _FIELDS:
             array = np.asarray(self._answer(name) if name in self._responses else np.empty(0))
             array = self._encode(array) if name == "predict" else array
+            if array.dtype.hasobject:  # its bytes are addresses
+                raise ValueError("Object arrays cannot be kept. Return numbers.")
             by_column = bool(array.flags.f_contiguous and not array.flags.c_contiguous)
             parts += [_header(array.dtype, array.shape, by_column), array.tobytes("A")]
         return b"".join(parts)
@@ -129,8 +131,9 @@ def unpack(outcome: bytes, classes: Any) -> Answers:
 def _answers(responses: dict[str, Any], classes: Any) -> Answers:
     if classes is None:
         return RegressorAnswers(responses)
-    responses["predict"] = classes[responses["predict"]]
-    return ClassifierAnswers(responses, classes)
+    numbers = responses["predict"]
+    # Texts of many models take much memory, and few scores need them.
+    return ClassifierAnswers({**responses, "predict": lambda: classes[numbers]}, classes)
 
 
 def unpack_many(outcomes: Sequence[bytes], classes: Any) -> Answers | None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from difflib import get_close_matches
 from functools import cached_property
 from typing import Any
 
@@ -24,6 +25,8 @@ from databanzhaf.protocols import BoolArray, FloatArray, Int32Array, KeyArray, L
 
 # Squares of larger targets are no numbers.
 LARGEST_TARGET = 1e150
+# Outcomes that are scored at a time: more would not stay in the processor's cache.
+_AT_ONCE = 256
 
 
 class TrainedGame(Judged):
@@ -176,10 +179,19 @@ class TrainedGame(Judged):
 
     def score_many(self, outcomes: Sequence[bytes]) -> FloatArray:
         """`score` of each, to the same bits."""
+        own = type(self).score is not TrainedGame.score  # of a subclass
+        if own or self._across or not self._scores_in_kernel:
+            return np.array([self.score(outcome) for outcome in outcomes])
+        parts = [
+            self._scores_of(outcomes[low : low + _AT_ONCE])
+            for low in range(0, len(outcomes), _AT_ONCE)
+        ]
+        return np.concatenate([np.empty(0), *parts])
+
+    def _scores_of(self, outcomes: Sequence[bytes]) -> FloatArray:
         from databanzhaf.games.predictions import unpack_many
 
-        plain = not self._across and self.metric != "balanced_probability"
-        together = unpack_many(outcomes, self.classes) if plain and self._scores_in_kernel else None
+        together = unpack_many(outcomes, self.classes)
         if together is None:
             return np.array([self.score(outcome) for outcome in outcomes])
         if self.classifies:
@@ -256,10 +268,11 @@ class TrainedGame(Judged):
         misfit = self.metric in other or (self.classifies and of_numbers)
         if misfit or self.metric not in get_scorer_names():
             kind = "classification" if self.classifies else "regression"
+            near = get_close_matches(self.metric, [] if misfit else [*own, *get_scorer_names()], 1)
             raise InvalidInput(
                 f"`metric` for {kind} must be {', '.join(own)} or a scikit-learn scorer's name",
                 got=short(self.metric),
-                remedy=f"Try {own[0]!r}.",
+                remedy=f"Did you mean {near[0]!r}?" if near else f"Try {own[0]!r}.",
             )
 
     def _check_labels(self) -> None:

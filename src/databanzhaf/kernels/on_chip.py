@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from dataclasses import replace
 from typing import Any
 
@@ -37,15 +39,20 @@ def fits(recipe: Recipe, n_rows: int, device: str) -> bool:
         and n_rows <= _MOST_ROWS
         and not recipe.smoothing_draws
         and not recipe.weighted_sampling
-        and recipe.eps > 1e-30  # else what is padded would be 0 / 0 in float32
+        # Roots are approximate below 1e-38: a smaller eps would make steps of them.
+        and recipe.eps >= 1e-15
     )
 
 
 def _available(device: str) -> bool:
-    """Whether a device has TF32 products, of which the kernel is made."""
+    """Whether a device has TF32 products, of which the kernel is made, and this machine a C
+    compiler, which Triton needs to launch it.
+    """
     if not available(device) or torch.version.cuda is None:
         return False
-    return torch.cuda.get_device_capability()[0] >= 8
+    compilers = (os.environ.get("CC"), "cc", "gcc", "clang")
+    found = any(name and shutil.which(name) for name in compilers)
+    return found and torch.cuda.get_device_capability()[0] >= 8
 
 
 class OnChip(Steps):

@@ -230,6 +230,7 @@ def test_a_k_without_a_standard_error_beats_nobody():
             "notion": notion,
             "spearman": {"banzhaf": 0.8, "least_core": ahead}.get(notion, 0.5),
             "lead_error": error,
+            "groups": 20 if k == 1 else 2,
         }
         for which in ("same", "other")
         for k, ahead, error in ((1, 0.7, 0.01), (20, 0.81, np.nan))
@@ -238,15 +239,20 @@ def test_a_k_without_a_standard_error_beats_nobody():
     ]
     claims = stability_runs._claims(pd.DataFrame(rows), "The ranking", True)
     assert [claim.holds for claim in claims] == [True, True, None, None, False, True]
-    assert (
-        "highest at 1 of 2 values of k; beaten by more than two standard errors at 0"
-        in claims[2].ours
-    )
+    assert "highest at 1 of 2 values of k; beaten at 0, by 95% intervals" in claims[2].ours
     for row in rows:
         row["lead_error"] = 0.001
-    assert [
-        claim.holds for claim in stability_runs._claims(pd.DataFrame(rows), "The ranking", True)
-    ][2] is False
+    two, five = (
+        stability_runs._claims(
+            pd.DataFrame(rows).assign(
+                groups=lambda table, many=many: np.where(table.k == 1, 20, many)
+            ),
+            "The ranking",
+            True,
+        )[2].holds
+        for many in (2, 5)
+    )
+    assert (two, five) == (None, False)  # two groups tell little, even where they nearly agree
     assert {
         claim.holds for claim in stability_runs._claims(pd.DataFrame(rows), "The ranking", False)
     } == {None}

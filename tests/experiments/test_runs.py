@@ -525,6 +525,9 @@ def test_a_run_continues_from_the_piece_that_another_machine_left(setting, monke
     other = db.games.Network(db.Dataset(X + 1, y, X, y), (4,), epochs=1, device="cpu")
     with pytest.raises(db.InvalidInput, match="other data"):
         run("third", 30, other)
+    longer = db.games.Network(db.Dataset(X, y, X, y), (4,), epochs=2, device="cpu")
+    with pytest.raises(db.InvalidInput, match="trained or scored in another way"):
+        run("third", 30, longer)
     kept.write_bytes(b"nonsense")
     with pytest.raises(db.InvalidInput, match="must hold the evaluations"):
         run("third", 30)
@@ -698,7 +701,7 @@ def test_convergence_on_images(setting, monkeypatch):
 
 @pytest.mark.parametrize("name", ["rank_stability", "rank_stability_smoothing"])
 def test_rank_stability(setting, monkeypatch, name):
-    monkeypatch.setattr(stability_runs, "counts", lambda setting: (3, (1, 2)))
+    monkeypatch.setattr(stability_runs, "counts", lambda name, setting: (3, 2, (1, 2)))
     only = Setting(scale=setting.scale, device="cpu", out=setting.out, datasets=("cpu",))
     page = reproduce(name, only).read_text()
     assert "least core" in page

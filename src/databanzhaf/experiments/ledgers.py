@@ -41,7 +41,7 @@ def value(
         print(" ".join(str(part) for part in parts), file=sys.stderr)
     with db.Ledger(path, keep="utilities") as ledger:
         if piecewise and ledger.is_new and (piece := pieces.read(kept)) is not None:
-            pieces.restore(kept, piece, ledger, game, setting.seed)
+            pieces.restore(kept, piece, ledger, game, how.get("seed", setting.seed))
             write_text(_notes(path), json.dumps({"work": noted(piece["work"])}) + "\n")
         _settle(path, ledger, now=hardware(setting))
 

@@ -5,6 +5,7 @@ Coalitions and trainings are functions of (seed, index, repeat), so a piece need
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -26,8 +27,8 @@ def path(setting: Setting, parts: tuple[object, ...]) -> Path:
 
 
 def read(file: Path) -> dict[str, Any] | None:
-    """`utilities`, with NaN for what is missing, `work` by machine, and the `design` and `data`
-    that they belong to; None where no file is.
+    """`utilities`, with NaN for what is missing, `work` by machine, and the `design`, `data` and
+    `training` (which the oldest do not have) that they belong to; None where no file is.
     """
     if not file.is_file():
         return None
@@ -35,7 +36,8 @@ def read(file: Path) -> dict[str, Any] | None:
         with np.load(file) as archive:
             about = json.loads(str(archive["about"]))
             found = {"utilities": archive["utilities"], **about}
-        if set(found) != {"utilities", "work", "design", "data"} or found["utilities"].ndim != 2:
+        parts = {"utilities", "work", "design", "data"}
+        if set(found) - {"training"} != parts or found["utilities"].ndim != 2:
             raise ValueError("another form")
     except (OSError, ValueError, LookupError, TypeError) as error:
         raise db.InvalidInput(
@@ -76,10 +78,22 @@ def write(file: Path, ledger: db.Ledger, work: dict[str, list[float]]) -> None:
     """Everything that the ledger holds, if that is more than the file has."""
     if ledger.is_new or ledger.count() <= count(file):
         return
-    about = {"work": work, "design": ledger.design, "data": ledger.game["data"]}
+    about = {
+        "work": work,
+        "design": ledger.design,
+        "data": ledger.game["data"],
+        "training": _training(ledger.game),
+    }
     file.parent.mkdir(parents=True, exist_ok=True)
     with replacing(file) as temporary, temporary.open("xb") as stream:
         np.savez_compressed(stream, utilities=ledger.utilities(), about=np.array(json.dumps(about)))
+
+
+def _training(game: dict[str, str]) -> str:
+    """A digest of how models are trained and scored."""
+    # The digest of a function that makes a module is another for each version of Python.
+    facts = {name: fact for name, fact in game.items() if name not in ("data", "module")}
+    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def count(file: Path) -> int:
@@ -104,6 +118,12 @@ def restore(file: Path, piece: dict[str, Any], ledger: db.Ledger, game: Any, see
             f"`{file}` must belong to the data of this run",
             got="evaluations of other data",
             remedy="Use the data that docs/paper.md describes, or give another `--out`.",
+        )
+    if piece.get("training", _training(fingerprint)) != _training(fingerprint):
+        raise db.InvalidInput(
+            f"`{file}` must belong to the training of this run",
+            got="evaluations of models that were trained or scored in another way",
+            remedy="Give another `--out`, or remove the file to begin without it.",
         )
     ledger.bind(fingerprint, piece["design"], seed=seed, stochastic=True)
     indices, repeats = np.nonzero(~np.isnan(piece["utilities"]))

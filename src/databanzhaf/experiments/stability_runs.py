@@ -10,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.stats import t
 
 import databanzhaf as db
 from databanzhaf.experiments import ledgers, protocol
@@ -128,8 +129,10 @@ def _claims(part: pd.DataFrame, ranking: str, enough: bool) -> list[Claim]:
     same = part[part["coalitions"] == "same"]
     wide = same.pivot(index="k", columns="notion", values="spearman")
     ahead = wide.rsub(wide["banzhaf"], axis=0).drop(columns="banzhaf")
-    # Unknown where there is one group only.
-    doubt = 2 * same.pivot(index="k", columns="notion", values="lead_error")
+    # By Student's t, since large k have few groups; unknown where there is one.
+    groups = same.pivot(index="k", columns="notion", values="groups")
+    known = same.pivot(index="k", columns="notion", values="lead_error")
+    doubt = known * t.isf(0.025, (groups - 1).clip(lower=1))
 
     def first_at_every_k(notions: list[str]) -> tuple[str, bool | None]:
         highest, beaten = (
@@ -137,8 +140,7 @@ def _claims(part: pd.DataFrame, ranking: str, enough: bool) -> list[Claim]:
             int((ahead[notions] + doubt[notions] < 0).any(axis=1).sum()),
         )
         found = (
-            f"highest at {highest} of {len(wide)} values of k; beaten by more than two "
-            f"standard errors at {beaten}"
+            f"highest at {highest} of {len(wide)} values of k; beaten at {beaten}, by 95% intervals"
         )
         return found, True if enough and highest == len(
             wide
@@ -180,7 +182,7 @@ def _claims(part: pd.DataFrame, ranking: str, enough: bool) -> list[Claim]:
             f"{ranking} leads Shapley's by more where there is more noise",
             "figure",
             "; ".join(f"k = {k}: {number:.3f}" for k, number in over_shapley.items())
-            + f"; from k = {most} to 1 by {grows:+.3f} ± {unsure:.3f} (two standard errors)",
+            + f"; from k = {most} to 1 by {grows:+.3f} ± {unsure:.3f} (95% interval)",
             grows > 0 if enough and abs(grows) > unsure else None,
         ),
         Claim(

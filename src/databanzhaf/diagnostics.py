@@ -78,7 +78,12 @@ def examine(evaluations: Evaluations, estimate: Estimate, players: IntArray | No
         stability(shown),
         whole(split_jury(*how)),
     )
-    return Trust(*(number if np.isfinite(number) else None for number in numbers))
+    found = [number if np.isfinite(number) else None for number in numbers]
+    *_, again, juries = found
+    if again is not None and juries is not None:
+        # Another jury comes with another run: where two ways to tell disagree, it agrees no better.
+        found[-1] = min(again, juries)
+    return Trust(*found)
 
 
 def checkpoint(evaluations: Evaluations, notion: Notion, estimator: Estimator) -> Checkpoint:

@@ -44,6 +44,9 @@ def test_a_row_is_named_and_its_effects_are_those_of_python(runs):
     assert code == 0
     assert "Row 7 (r7), `label` = " in said
     assert "rows that help it the most" in said
+    assert call("explain", runs / "across", "--row", "r7") == (code, said)
+    code, unknown = call("explain", runs / "across", "--row", "r40")
+    assert (code, "--row must be a row of" in unknown, "got r40" in unknown) == (2, True, True)
     code, answer = call("explain", runs / "across", "--row", 7, "--json")
     found = json.loads(answer)
     assert (found["id"], found["row"], len(found["effects"])) == ("r7", 7, 39)

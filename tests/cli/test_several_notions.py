@@ -122,7 +122,7 @@ def test_the_shell_shows_every_notion_what_was_kept_and_what_is_older():
     assert "The 10 lowest of 40 banzhaf values (probability), 120 evaluations" in said
     assert "The 5 lowest of 40 shapley values" in said
     assert "The 5 lowest of 40 beta(16,1) values" in said
-    assert "By banzhaf values: No row is below zero beyond chance." in said
+    assert "By banzhaf values, no row is below zero beyond chance." in said
     assert "By shapley values no rows are flagged" in said
     assert "have no interval yet: raise --budget." in said.split("By beta(16,1) values")[1]
     assert "-inf" not in said

@@ -28,10 +28,10 @@ def explain(
         ),
     ],
     row: Annotated[
-        int | None,
+        str | None,
         typer.Option(
             help="A row that judged models: by its number in the table, or in the validation file, "
-            "counted from 0."
+            "counted from 0; or by its --id."
         ),
     ] = None,
     out: Annotated[

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 # Fewer evaluations than this are too few for reliable values.
 FEW = 200
+FLAGGED = 20  # flagged players that are shown though they are not among the lowest
 
 
 class Screen:
@@ -119,7 +120,7 @@ def tell(screen: Screen, result: Result) -> None:
         screen.print(f"{model} {scores['all']:.3f}, a guess {scores['none']:.3f}.")
     verdict = _verdict(result)
     if result.others:
-        verdict = f"By {result.estimate.notion.name} values: {verdict}"
+        verdict = f"By {result.estimate.notion.name} values, {verdict[0].lower()}{verdict[1:]}"
     for sentence in (*_doubts(result), verdict, *_other_verdicts(result)):
         screen.print(sentence)
 
@@ -147,8 +148,10 @@ def _show_lowest(
 ) -> None:
     job, table = result.job, table.sort_values("rank")
     names = [each for each in ("row", "id", "group", "rows", "label") if each in table.columns]
-    shown, digits, rows = table.head(most), estimate.digits(), []
-    for line in shown.to_dict(orient="records"):
+    digits, rows = estimate.digits(), []
+    flagged = table.iloc[most:].query("flag != ''").head(FLAGGED)
+    shown = [*table.head(most).to_dict(orient="records"), *flagged.to_dict(orient="records")]
+    for line in shown:
         low, high = line["ci_low"], line["ci_high"]
         known = np.isfinite(high - low)
         interval = f"{low:+.{digits}f} to {high:+.{digits}f}" if known else "unknown"
@@ -156,8 +159,10 @@ def _show_lowest(
         rows.append([*(str(line[name]) for name in names), number, interval, line["flag"]])
     header = [job.settings.target if name == "label" else name for name in names]
     n, count = len(table), "" if job.closed else f", {estimate.n_evaluations:,} evaluations"
-    which = f"The {len(rows)} lowest of {n:,}" if len(rows) < n else f"All {n}"
+    which = f"The {min(most, n)} lowest of {n:,}" if most < n else f"All {n}"
     title = f"{which} {estimate.notion.name} values ({job.metric}){count}"
+    if len(flagged):
+        title += f", then {len(flagged)} more that {'is' if len(flagged) == 1 else 'are'} flagged"
     show_table(screen, [*header, "value", "95% interval", "flag"], rows, title)
 
 

@@ -44,9 +44,9 @@ class Explainer:
     attribution: Attribution
     numbers: IntArray
 
-    def of(self, row: int) -> Explanation:
-        """The explanation of the row with this number."""
-        job = self.result.job
+    def of(self, row: int | str) -> Explanation:
+        """The explanation of the row with this number, or this id."""
+        job, row = self.result.job, self._number(row)
         place = np.flatnonzero(self.numbers == row)
         where = "the validation file" if job.settings.validation else f"`{job.settings.data}`"
         if not place.size:
@@ -62,7 +62,18 @@ class Explainer:
         assert verdicts is not None
         score = float(np.nanmean(verdicts.scores[:, :, judge]))
         table = self._table(effects, errors)
-        return Explanation(row, self._name(row), job.dataset.y_val[judge], score, table)
+        return Explanation(int(row), self._name(int(row)), job.dataset.y_val[judge], score, table)
+
+    def _number(self, row: int | str) -> int | str:
+        """The number of a row that may be named by its id."""
+        try:
+            return int(row)
+        except ValueError:
+            job = self.result.job
+            if job.ids is None:
+                return row
+            named = np.flatnonzero(np.asarray(job.ids, dtype=str) == row)
+            return int(job.rows[named[0]]) if len(named) == 1 else row
 
     def _table(self, effects: FloatArray, errors: FloatArray) -> pd.DataFrame:
         from scipy.stats import norm

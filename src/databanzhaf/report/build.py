@@ -80,12 +80,16 @@ def content_of(result: Result, folder: Path) -> Content:
 def _facts(result: Result) -> dict[str, str]:
     estimate, suspects, scores = result.estimate, result.suspects, result.record.scores
     errors = estimate.errors.std_errors
-    known = np.isfinite(errors).all()
+    known = errors[np.isfinite(errors)]
+    unknown = f" ({len(errors) - len(known):,} unknown)" if len(known) < len(errors) else ""
+    which = "" if estimate.population is None else ", choice of judging rows included"
     facts = {
         f"{result.job.who} valued": f"{len(estimate.values):,}",
         "suspects": "unknown" if suspects is None else f"{len(suspects):,}",
         "rows that judged": f"{len(result.job.dataset.y_val):,}",
-        "median standard error": f"{np.median(errors):.2g}" if known else "unknown",
+        f"median standard error{which}": f"{np.median(known):.2g}{unknown}"
+        if len(known)
+        else "unknown",
     }
     if result.evaluations is not None:
         facts["evaluations"] = f"{estimate.n_evaluations:,}"

@@ -131,6 +131,17 @@ def test_some_players_are_examined_alone():
     assert few.linear_share == everyone.linear_share
 
 
+def test_another_jury_in_another_run_agrees_no_better(monkeypatch):
+    from databanzhaf import diagnostics
+
+    evaluations, found = run(lambda c: c @ WORTH + c.sum(axis=1) % 2, budget=200)
+    for juries in (0.0, 0.999):
+        monkeypatch.setattr(diagnostics, "whole", lambda _, juries=juries: juries)
+        trust = examine(evaluations, found)
+        assert 0 < trust.stability < 0.99
+        assert trust.stability_of_juries == min(juries, trust.stability)
+
+
 def examine_alone(found, rows):
     from databanzhaf.ranking import expected_agreement
 

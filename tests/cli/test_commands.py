@@ -114,6 +114,16 @@ def test_flags_are_those_of_the_rule(suppliers):
     assert invoke(*base, "--flag", "lowest:many").exit_code == 2
 
 
+def test_every_flagged_row_is_shown(suppliers):
+    base = ("value", suppliers, "--target", "bought", "--drop", "id", "--budget", 60)
+    said = invoke(*base, "--flag", "lowest:0.06").output
+    assert "The 10 lowest of 300 banzhaf values" in said
+    assert "then 8 more that are flagged" in " ".join(said.split())
+    assert said.count("suspect │") == 18
+    many = invoke(*base, "--flag", "lowest:0.5").output
+    assert "then 20 of 140 others that are flagged" in " ".join(many.split())
+
+
 def test_the_same_command_resumes_and_a_larger_budget_continues(suppliers):
     def run(budget, out):
         done = invoke(

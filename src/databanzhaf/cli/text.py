@@ -146,11 +146,13 @@ def tell_files(screen: Screen, result: Result, folder: Path, page: Path) -> None
 def _show_lowest(
     screen: Screen, result: Result, estimate: Estimate, table: pd.DataFrame, most: int
 ) -> None:
+    import pandas as pd
+
     job, table = result.job, table.sort_values("rank")
     names = [each for each in ("row", "id", "group", "rows", "label") if each in table.columns]
     digits, rows = estimate.digits(), []
-    flagged = table.iloc[most:].query("flag != ''").head(FLAGGED)
-    shown = [*table.head(most).to_dict(orient="records"), *flagged.to_dict(orient="records")]
+    flagged = table.iloc[most:].query("flag != ''")
+    shown = pd.concat([table.head(most), flagged.head(FLAGGED)]).to_dict(orient="records")
     for line in shown:
         low, high = line["ci_low"], line["ci_high"]
         known = np.isfinite(high - low)
@@ -161,7 +163,9 @@ def _show_lowest(
     n, count = len(table), "" if job.closed else f", {estimate.n_evaluations:,} evaluations"
     which = f"The {min(most, n)} lowest of {n:,}" if most < n else f"All {n}"
     title = f"{which} {estimate.notion.name} values ({job.metric}){count}"
-    if len(flagged):
+    if len(flagged) > FLAGGED:
+        title += f", then {FLAGGED} of {len(flagged):,} others that are flagged"
+    elif len(flagged):
         title += f", then {len(flagged)} more that {'is' if len(flagged) == 1 else 'are'} flagged"
     show_table(screen, [*header, "value", "95% interval", "flag"], rows, title)
 

@@ -192,14 +192,16 @@ def none_suspect(estimate: Estimate, who: str, rule: Flag, *, hopeless: bool = F
 
 def unsteady(trust: Trust, who: str) -> list[str]:
     """Why not to rely on the ranking, if there is a reason."""
-    alerts = []
+    alerts, other = [], trust.stability_of_juries
     if trust.stability is not None and trust.stability < 0.8:
+        judged = ""
+        if other is not None and other < trust.stability - 0.1:
+            judged = f", and with as many other judging rows of about {max(other, 0.0):.2f}"
         alerts.append(
             f"The ranking is not stable yet: another run of this size would agree with it only at "
-            f"a rank correlation of about {max(trust.stability, 0.0):.2f}. The lowest and highest "
-            f"{who} settle first. Raise the budget before you compare single {who}."
+            f"a rank correlation of about {max(trust.stability, 0.0):.2f}{judged}. The lowest and "
+            f"highest {who} settle first. Raise the budget before you compare single {who}."
         )
-    other = trust.stability_of_juries
     if not alerts and other is not None and other < 0.8:
         alerts.append(
             f"The ranking depends on the rows that judge: as many other rows would rank alike at a "

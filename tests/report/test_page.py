@@ -139,7 +139,7 @@ def test_alerts_say_what_matters_first():
     assert "not stable yet" in unsure[1]
     assert "of about 0.57. The lowest" in unsure[1]
     juries = describe(found, np.arange(3), Trust(0.4, 0.8, None, 0.57, 0.31), "rows")
-    assert "of about 0.57, and with as many other judging rows of about 0.31." in juries[1]
+    assert "of about 0.57, and at about 0.31 if as many other rows judged." in juries[1]
     assert "80% of the variance" in unsure[2]
     assert (
         "too few evaluations" in describe(estimated([1, 2], np.inf), np.arange(0), SURE, "rows")[0]

@@ -206,12 +206,23 @@ def forecast(job: Job, checkpoint: Checkpoint, total: int, seconds: float) -> li
     lines = [said, f"That is too little to compare single {job.who}; the lowest settle first."]
     if wanted is not None:
         cost = in_words(seconds * wanted / done)
-        lines.append(f"--budget {wanted // job.repeats} would reach {LOW_STABILITY:g} in {cost}.")
+        budget = two_digits(wanted // job.repeats)
+        lines.append(f"--budget {budget} would reach {LOW_STABILITY:g} in {cost}, roughly.")
     return [
         " ".join(
             [*lines, *([] if job.shown is not None else in_clusters(job.dataset, job.settings))]
         )
     ]
+
+
+def two_digits(number: int) -> int:
+    """Rounded up, since a forecast knows no more.
+
+    >>> two_digits(5134), two_digits(85918), two_digits(7)
+    (5200, 86000, 7)
+    """
+    unit = int(10 ** max(0, len(str(number)) - 2))
+    return -(-number // unit) * unit
 
 
 def in_words(seconds: float) -> str:

@@ -196,7 +196,7 @@ def unsteady(trust: Trust, who: str) -> list[str]:
     if trust.stability is not None and trust.stability < 0.8:
         judged = ""
         if other is not None and other < trust.stability - 0.1:
-            judged = f", and with as many other judging rows of about {max(other, 0.0):.2f}"
+            judged = f", and at about {max(other, 0.0):.2f} if as many other rows judged"
         alerts.append(
             f"The ranking is not stable yet: another run of this size would agree with it only at "
             f"a rank correlation of about {max(trust.stability, 0.0):.2f}{judged}. The lowest and "

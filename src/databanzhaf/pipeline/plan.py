@@ -230,7 +230,7 @@ def in_words(seconds: float) -> str:
     for size, unit in ((86400, "days"), (3600, "hours"), (60, "minutes")):
         if seconds >= 1.5 * size:
             return f"about {seconds / size:,.0f} {unit}"
-    return "less than two seconds" if seconds < 1.5 else f"about {seconds:,.0f} seconds"
+    return "about a second" if seconds < 1.5 else f"about {seconds:,.0f} seconds"
 
 
 def _pilot(job: Job, budget: int) -> tuple[int, float, float, Estimate]:

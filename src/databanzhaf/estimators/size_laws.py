@@ -12,8 +12,8 @@ over the players, is proportional to
 .. math:: \sum_s \frac{v_s}{q_s}, \qquad v_s = \frac{\pi_{s-1}^2}{s} + \frac{\pi_s^2}{n - s},
 
 and smallest, :math:`(\sum_s \sqrt{v_s})^2`, for :math:`q_s \propto \sqrt{v_s}`: a law of its own
-for each semivalue. But models that have seen little vary more, and nobody knows beforehand by how
-much; so every semivalue counts twice, as if the variance were the same at every size, and as if it
+for each semivalue. But models that have seen little vary more, by an amount that is unknown
+beforehand; so every semivalue counts twice, as if the variance were the same at every size, and as if it
 fell by :math:`1 / (s + 1)`. The law is the one whose largest ratio to the smallest variances of all
 these is as small as it can be: at most 1.2 for one semivalue, 2.2 for two, since half of the
 coalitions can be drawn for each, and 3.5 for Banzhaf, Shapley, Beta(4, 1), Beta(1, 4), Beta(16, 1)

@@ -13,9 +13,9 @@ over the players, is proportional to
 
 and smallest, :math:`(\sum_s \sqrt{v_s})^2`, for :math:`q_s \propto \sqrt{v_s}`: a law of its own
 for each semivalue. But models that have seen little vary more, by an amount that is unknown
-beforehand; so every semivalue counts twice, as if the variance were the same at every size, and as if it
-fell by :math:`1 / (s + 1)`. The law is the one whose largest ratio to the smallest variances of all
-these is as small as it can be: at most 1.2 for one semivalue, 2.2 for two, since half of the
+beforehand. So every semivalue counts twice: as if the variance were the same at every size, and as
+if it fell by :math:`1 / (s + 1)`. The law is the one whose largest ratio to the smallest variances
+of all these is as small as it can be: at most 1.2 for one semivalue, 2.2 for two, since half of the
 coalitions can be drawn for each, and 3.5 for Banzhaf, Shapley, Beta(4, 1), Beta(1, 4), Beta(16, 1)
 and Beta(1, 16) together, for 20 to 2,000 players.
 """

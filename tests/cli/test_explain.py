@@ -58,6 +58,13 @@ def test_a_row_is_named_and_its_effects_are_those_of_python(runs):
     assert [line["effect"] for line in found["effects"]] == sorted(by_row.values())
 
 
+def test_an_id_never_names_a_row_of_another_table(runs):
+    for run in ("held", "file"):  # these ids are those of rows that are valued, and judge nobody
+        for name in ("r1", "r7", "r39"):
+            code, said = call("explain", runs / run, "--row", name)
+            assert (code, "--row must be a row of" in said) == (2, True)
+
+
 def test_rows_that_were_held_out_and_rows_of_a_file(runs):
     code, said = call("explain", runs / "held", "--row", 10**6)
     assert code == 2

@@ -31,7 +31,7 @@ def explain(
         str | None,
         typer.Option(
             help="A row that judged models: by its number in the table, or in the validation file, "
-            "counted from 0; or by its --id."
+            "counted from 0; or by its --id, where rows judge each other."
         ),
     ] = None,
     out: Annotated[

@@ -45,10 +45,14 @@ class Explainer:
     numbers: IntArray
 
     def of(self, row: int | str) -> Explanation:
-        """The explanation of the row with this number, or this id."""
+        """The explanation of the row with this number; where rows judge each other, or this id."""
         job, row = self.result.job, self._number(row)
         place = np.flatnonzero(self.numbers == row)
-        where = "the validation file" if job.settings.validation else f"`{job.settings.data}`"
+        where = (
+            "the validation file"
+            if job.settings.validation
+            else f"`{Path(job.settings.data).name}`"
+        )
         if not place.size:
             first, last = int(self.numbers.min()), int(self.numbers.max())
             raise InvalidInput(
@@ -70,7 +74,7 @@ class Explainer:
             return int(row)
         except ValueError:
             job = self.result.job
-            if job.ids is None:
+            if job.ids is None or not job.across:  # ids of other rows than those that judged
                 return row
             named = np.flatnonzero(np.asarray(job.ids, dtype=str) == row)
             return int(job.rows[named[0]]) if len(named) == 1 else row

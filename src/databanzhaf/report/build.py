@@ -82,7 +82,7 @@ def _facts(result: Result) -> dict[str, str]:
     errors = estimate.errors.std_errors
     known = errors[np.isfinite(errors)]
     unknown = f" ({len(errors) - len(known):,} unknown)" if len(known) < len(errors) else ""
-    which = "" if estimate.population is None else ", choice of judging rows included"
+    which = "" if estimate.population is None else ", run and jury"
     facts = {
         f"{result.job.who} valued": f"{len(estimate.values):,}",
         "suspects": "unknown" if suspects is None else f"{len(suspects):,}",

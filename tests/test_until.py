@@ -33,7 +33,7 @@ def test_precise_stops_when_every_error_is_small():
     estimate = db.value(game, estimator="reuse", budget=100_000, until=db.until.precise(0.05))
     assert estimate.n_evaluations < 100_000
     assert estimate.std_errors.max() <= 0.05
-    marks = checkpoint_marks(db.designs.Coin(10, 0), 100_000)
+    marks = checkpoint_marks(db.designs.Coin(10, 0), 100_000, stops=True)
     before = marks[marks.index(estimate.n_evaluations) - 1]
     assert db.value(game, estimator="reuse", budget=before).std_errors.max() > 0.05
 
@@ -91,11 +91,12 @@ def test_stopping_does_not_depend_on_batches_or_on_resuming(tmp_path, monkeypatc
 
 
 def test_checkpoints_are_whole_permutations():
-    marks = checkpoint_marks(db.designs.Permutation(29, 0), 3000)
+    marks = checkpoint_marks(db.designs.Permutation(29, 0), 3000, stops=True)
     assert all(mark % 30 == 0 for mark in marks)
     assert marks == sorted(set(marks))
     assert marks[-1] == 3000
-    assert checkpoint_marks(db.designs.Permutation(29, 0), 300_000)[: len(marks) - 1] == marks[:-1]
+    later = checkpoint_marks(db.designs.Permutation(29, 0), 300_000, stops=True)
+    assert later[: len(marks) - 1] == marks[:-1]
 
 
 @pytest.mark.parametrize(
@@ -113,5 +114,7 @@ def test_bad_conditions_are_refused(make):
 
 
 def test_many_players_have_fewer_checkpoints():
-    assert checkpoint_marks(db.designs.Coin(1001, 0), 1000) == [100, 200, 400, 800, 1000]
-    assert len(checkpoint_marks(db.designs.Coin(1000, 0), 1000)) > 8
+    for players, stops, few in ((1000, False, True), (1001, True, True), (1000, True, False)):
+        marks = checkpoint_marks(db.designs.Coin(players, 0), 1000, stops=stops)
+        assert (marks == [100, 200, 400, 800, 1000]) == few, (players, stops)
+        assert few or len(marks) > 8

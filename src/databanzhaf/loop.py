@@ -111,11 +111,13 @@ class Run:
         checkpoints: bool,
     ) -> list[Checkpoint]:
         """Evaluate what is missing until the condition holds, for every notion; the checkpoints of
-        the first on the way, if anybody asks for them.
+        the first on the way, if anybody asks for them. Only a condition needs those of the others.
         """
         start = time.perf_counter()
         watched = until is not None or progress is not False or checkpoints
-        marks = checkpoint_marks(self.design, self.total) if watched else []
+        stops = until is not None
+        marks = checkpoint_marks(self.design, self.total, stops=stops) if watched else []
+        notions = self.notions if stops else self.notions[:1]
         reached: list[tuple[Checkpoint, ...]] = []  # one for each notion
         with ExitStack() as stack:
             stack.push(self._note_what_is_kept)
@@ -125,18 +127,18 @@ class Run:
 
             def enough() -> bool:
                 seconds = time.perf_counter() - start
-                stands = (Progress(each, seconds) for each in _by_notion(reached, self.notions))
+                stands = (Progress(each, seconds) for each in _by_notion(reached, notions))
                 return until is not None and all(until(each) for each in stands)
 
             def first() -> list[Checkpoint]:
-                return _by_notion(reached, self.notions)[0]
+                return _by_notion(reached, notions)[0]
 
             def look() -> None:
                 """Where no condition makes the loop stop at each checkpoint, see which
                 are passed.
                 """
                 while until is None and marks and not np.isnan(self.utilities[: marks[0]]).any():
-                    reached.append(self._checkpoint(marks.pop(0)))
+                    reached.append(self._checkpoint(marks.pop(0), notions))
                 show(first())
 
             look()
@@ -146,7 +148,7 @@ class Run:
                     if enough():
                         return first()
                 if until is not None:
-                    reached.append(self._checkpoint(end))
+                    reached.append(self._checkpoint(end, notions))
                     if enough():
                         self.utilities[end:] = np.nan
                         return first()
@@ -173,9 +175,9 @@ class Run:
             stack.callback(watcher.close)
         return lambda reached: watcher(self.done, self._wanted, reached)
 
-    def _checkpoint(self, end: int) -> tuple[Checkpoint, ...]:
+    def _checkpoint(self, end: int, notions: Sequence[Notion]) -> tuple[Checkpoint, ...]:
         evaluations = self._first(end)
-        return tuple(checkpoint(evaluations, each, self.estimator) for each in self.notions)
+        return tuple(checkpoint(evaluations, each, self.estimator) for each in notions)
 
     def _batches(self, end: int, evaluate: EvaluatePieces) -> Iterator[None]:
         """Evaluate what is missing below `end`, in pieces of about a second each."""

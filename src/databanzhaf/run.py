@@ -185,8 +185,13 @@ def finish(
         )
         reached = run.complete(evaluator or Local(), until, progress, checkpoints)
         evaluations = run.evaluations()
-        found = [with_jury(run.estimator(evaluations, each), evaluations) for each in run.notions]
-        return Finished(found[0], evaluations, tuple(reached), tuple(found[1:]))
+        # The last checkpoint is the end, unless time was over in between.
+        ends = [each.estimate for each in reached[-1:]]
+        if any(each.n_evaluations != evaluations.n_evaluations for each in ends):
+            ends = []
+        rest = [run.estimator(evaluations, each) for each in run.notions[len(ends) :]]
+        first, *others = (with_jury(each, evaluations) for each in [*ends, *rest])
+        return Finished(first, evaluations, tuple(reached), tuple(others))
 
 
 def evaluate(

@@ -73,15 +73,15 @@ def test_the_curve_ends_with_the_values_and_keeps_the_checkpoints(value):
     value("--budget", 400)
     made, state = looked(RUN)
     series = state["values"]["series"]
-    assert series["evaluations"] == [100, 195, 400]
+    assert series["evaluations"] == [100, 200, 400]
     assert series["std_error"][0] > series["std_error"][-1] > 0
     value("--budget", 410)
     made._computed = watch._Computed(made._computed.values)  # it is time again
-    assert settled(made)["values"]["series"]["evaluations"] == [100, 195, 400, 410]
+    assert settled(made)["values"]["series"]["evaluations"] == [100, 200, 400, 410]
     value("--budget", 411)
     made._computed = watch._Computed(made._computed.values)
     again = settled(made)["values"]["series"]
-    assert again["evaluations"] == [100, 195, 400, 411]  # 410 was too near to be kept
+    assert again["evaluations"] == [100, 200, 400, 411]  # 410 was too near to be kept
     assert again["stability"][:2] == series["stability"][:2]
 
 

@@ -15,7 +15,7 @@ from databanzhaf.report.content import Series
 
 # A point has so many times the evaluations of the one before: at the checkpoints before anybody
 # looked, which cost an estimate each, and at every look since.
-_BETWEEN_CHECKPOINTS, _BETWEEN_LOOKS = 1.9, 1.05
+_FROM_NOW, _BETWEEN_LOOKS = 1.9, 1.05
 # Where an estimate takes less than so many seconds, all checkpoints are computed at once.
 _LITTLE = 0.1
 
@@ -60,16 +60,13 @@ class Curve:
 
 
 def _marks(evaluations: Evaluations) -> list[int]:
-    """Checkpoints below which all is evaluated, about a factor of two apart, and that far from
-    now.
-    """
-    chosen: list[int] = []
-    for mark in evaluations.marks()[:-1]:
-        whole = int(np.searchsorted(evaluations.indices, mark)) == mark
-        apart = not chosen or mark >= _BETWEEN_CHECKPOINTS * chosen[-1]
-        if whole and apart and len(evaluations) >= _BETWEEN_CHECKPOINTS * mark:
-            chosen.append(mark)
-    return chosen
+    """Checkpoints below which all is evaluated, not too near to now."""
+    return [
+        mark
+        for mark in evaluations.marks()[:-1]
+        if int(np.searchsorted(evaluations.indices, mark)) == mark
+        and len(evaluations) >= _FROM_NOW * mark
+    ]
 
 
 def _point(found: Estimate, players: IntArray | None) -> tuple[float | None, float | None]:

@@ -14,6 +14,7 @@ import pandas as pd
 import pytest
 
 import databanzhaf as db
+from databanzhaf.cli.labels import _cell
 from databanzhaf.tables.decisions import Decision, Decisions, file_fingerprint, write_decisions
 from tests.shell import invoke
 
@@ -197,6 +198,12 @@ def test_a_regression_and_the_value_of_a_row(train):
     assert {"expected", "low", "high"} <= set(table.columns)
     values = pd.read_csv("runs/prices/values.csv")
     assert f"{values['value'][7]:+.3g}" in (Path("runs/prices-labels") / "report.html").read_text()
+
+
+def test_nothing_is_said_to_be_certain():
+    shown = [_cell("p_wrong", p) for p in (0.5, 0.99989, 0.99996, 1.0)]
+    assert shown == ["0.5", "0.9999", "> 0.9999", "> 0.9999"]
+    assert [_cell("label", each) for each in (3.0, "yes")] == ["3", "yes"]
 
 
 def test_pictures_and_long_texts_have_a_place_on_the_page():

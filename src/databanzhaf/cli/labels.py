@@ -133,6 +133,12 @@ def _introduce(screen: Screen, job: LabelJob) -> None:
         screen.print(f"Note: {note}")
 
 
+def _cell(name: str, cell: Any) -> str:
+    if name == "p_wrong" and cell > 0.9999:
+        return "> 0.9999"  # nothing is certain
+    return f"{cell:.4g}" if isinstance(cell, float) else str(cell)
+
+
 def _tell_labels(screen: Screen, result: LabelResult, folder: Path, page: Path) -> None:
     from databanzhaf.report.review_build import alerts
 
@@ -141,7 +147,7 @@ def _tell_labels(screen: Screen, result: LabelResult, folder: Path, page: Path) 
     names = ["row", *(["id"] if result.job.ids is not None else []), "label"]
     names += ["expected" if number else "suggested", "p_wrong", "flag"]
     rows = [
-        [f"{cell:.4g}" if isinstance(cell, float) else str(cell) for cell in line]
+        [_cell(name, cell) for name, cell in zip(names, line, strict=True)]
         for line in table[names].itertuples(index=False)
     ]
     header = [result.job.settings.source.target if name == "label" else name for name in names]

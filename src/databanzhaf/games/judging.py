@@ -200,7 +200,8 @@ class Judged:
                 "rows that judge each other need a metric that is a mean over rows: "
                 f"{', '.join(known)}",
                 got=short(self.metric),
-                remedy="Choose one of them, or give validation rows.",
+                remedy="Choose one of them, or give validation rows (in the shell --validation or "
+                "--validation-fraction).",
             )
 
     def _judged(self) -> dict[str, str]:

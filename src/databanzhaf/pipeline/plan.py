@@ -173,8 +173,8 @@ def make_plan(
             notes.append("The last line is what the paper's proof asks for whatever the data.")
         else:
             notes.append(
-                "The paper's guarantee is for Banzhaf values of a metric between 0 and 1; it says "
-                "nothing here."
+                "There is no line for the paper's guarantee: it holds for Banzhaf values of a "
+                "metric between 0 and 1 only."
             )
     first, *others = each_of(notion)
     if others:

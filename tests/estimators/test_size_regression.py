@@ -2,6 +2,8 @@
 formula, and several notions from one run.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -31,7 +33,8 @@ def sampled(game, notions, m, seed=0):
 
 
 def planned(evaluations, notion, share=0.4, power=1.0, *, turned=True):
-    return SizePlan.of(notion, evaluations.design, len(evaluations), share, power, turned=turned)
+    plan = SizePlan.of(notion, evaluations.design, len(evaluations), share, power)
+    return replace(plan, turned=turned)
 
 
 def fitted(evaluations, plan):
@@ -90,14 +93,25 @@ def test_the_inverse_by_samples_gives_the_same_numbers(monkeypatch):
     np.testing.assert_allclose(by_samples.errors(), by_players.errors(), rtol=1e-5)
 
 
+@pytest.mark.parametrize("m", [25, 400])
+def test_a_fit_that_takes_the_products_of_another_is_the_same(m):
+    evaluations = sampled(concave(20), NOTIONS, m)
+    plain, turned = (planned(evaluations, db.Shapley(), turned=each) for each in (False, True))
+    columns = evaluations.utilities
+    like = SizeFit(evaluations, columns, turned, like=SizeFit(evaluations, columns, plain))
+    again = SizeFit(evaluations, columns, turned)
+    np.testing.assert_array_equal(like.values, again.values)
+    np.testing.assert_array_equal(like.errors(), again.errors())
+
+
 def test_the_first_coalitions_choose_the_fit(monkeypatch):
     evaluations = sampled(concave(12), NOTIONS, 600)
     seen = []
     own = SizeFit.__init__
 
-    def noted(self, samples, columns, plan, folds=None):
+    def noted(self, samples, columns, plan, folds=None, like=None):
         seen.append((len(samples), len(columns), folds))
-        own(self, samples, columns, plan, folds)
+        own(self, samples, columns, plan, folds, like)
 
     monkeypatch.setattr(size_regression, "MOST_CHOOSE", 300)
     monkeypatch.setattr(SizeFit, "__init__", noted)

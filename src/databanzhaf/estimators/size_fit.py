@@ -18,12 +18,22 @@ FEWEST_OF_A_SIDE, LEAST_OF_A_SIDE = 4.0, 0.2
 
 
 class SizeFit:
-    """The ridge fit without each coalition in turn, and what the adjusted samples add up to."""
+    """The ridge fit without each coalition in turn, and what the adjusted samples add up to.
+
+    A fit `like` this one has the same samples and columns, and a plan that differs only in whether
+    profiles are turned: products that both need are not computed again.
+    """
 
     def __init__(
-        self, samples: Evaluations, columns: FloatArray, plan: SizePlan, folds: int | None = None
+        self,
+        samples: Evaluations,
+        columns: FloatArray,
+        plan: SizePlan,
+        folds: int | None = None,
+        like: SizeFit | None = None,
     ) -> None:
         self.samples, self.plan, self.m, self.folds = samples, plan, len(samples), folds
+        self._products: tuple[FloatArray, ...] | None = None if like is None else like._products
         n, m = samples.n_players, self.m
         self.sizes = np.concatenate([inside.sum(axis=1) for _, inside in samples.blocks()])
         self.weights = plan.weight[self.sizes]
@@ -93,18 +103,10 @@ class SizeFit:
 
     def _by_players(self) -> Iterator[_Piece]:
         """With at least as many samples as unknowns: by the inverse of G."""
-        plan, n, k = self.plan, self.samples.n_players, self.rises.shape[1]
-        middle, every = np.zeros(n * len(plan.profiles)), np.eye(len(plan.profiles))
-        for block, inside in self.samples.blocks():
-            middle += self.weights[block] @ self._slopes(block, inside, every)
-        middle /= self.weights.sum()
-        gram = np.zeros((k + len(middle), k + len(middle)))
-        moments = np.zeros((len(gram), self.columns.shape[1]))
-        for block, inside in self.samples.blocks():
-            z = np.hstack([self.rises[block], self._slopes(block, inside, every) - middle])
-            weighted = z * self.weights[block, None]
-            gram += weighted.T @ z
-            moments += weighted.T @ self.columns[block]
+        plan, n = self.plan, self.samples.n_players
+        if self._products is None:
+            self._products = self._of_players()
+        middle, gram, moments = self._products
         for fold, penalties, turn in self._penalties(self.folds or (5 if n <= SMALL else 2)):
             inverse = inverse_of(
                 self._turned(turn, self._turned(turn, gram).T),
@@ -121,6 +123,22 @@ class SizeFit:
                 residuals = (self.columns[rows] - z @ slopes) / room[:, None]
                 factor = self._factors(rows, inside) - weight[:, None] * self._own(v, turn)
                 yield _Piece(rows, slice(0, n), factor, own, residuals)
+
+    def _of_players(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """The weighted means of the columns of all slopes, G, and its right-hand sides."""
+        profiles, k = len(self.plan.profiles), self.rises.shape[1]
+        middle, every = np.zeros(self.samples.n_players * profiles), np.eye(profiles)
+        for block, inside in self.samples.blocks():
+            middle += self.weights[block] @ self._slopes(block, inside, every)
+        middle /= self.weights.sum()
+        gram = np.zeros((k + len(middle), k + len(middle)))
+        moments = np.zeros((len(gram), self.columns.shape[1]))
+        for block, inside in self.samples.blocks():
+            z = np.hstack([self.rises[block], self._slopes(block, inside, every) - middle])
+            weighted = z * self.weights[block, None]
+            gram += weighted.T @ z
+            moments += weighted.T @ self.columns[block]
+        return middle, gram, moments
 
     def _turned(self, turn: FloatArray, unknowns: FloatArray) -> FloatArray:
         """A line for each rise and each slope of each profile, as lines for the turned profiles."""
@@ -145,10 +163,10 @@ class SizeFit:
         everyone, root, total = slice(0, m), np.sqrt(self.weights), self.weights.sum()
         step = max(1, BLOCK_CELLS // m)
         parts = [slice(low, min(low + step, n)) for low in range(0, n, step)]
-        products = np.zeros((m, m))
-        for players in parts:
-            x = self._joined(everyone, coalitions[:, players])
-            products += x @ x.T
+        if self._products is None:
+            joined = (self._joined(everyone, coalitions[:, players]) for players in parts)
+            self._products = (sum((x @ x.T for x in joined), np.zeros((m, m))),)
+        (products,) = self._products
         rises = self.rises * root[:, None]
         of_rises = (rises / plan.shrinkage) @ rises.T
         for fold, penalties, turn in self._penalties(self.folds or (5 if m <= SMALL else 2)):

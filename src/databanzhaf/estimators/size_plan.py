@@ -43,12 +43,10 @@ class SizePlan:
     worth: FloatArray
     shrinkage: FloatArray
     worth_of_slopes: FloatArray
-    turned: bool
+    turned: bool = False
 
     @staticmethod
-    def of(
-        notion: SizeWeighted, design: Sized, m: int, share: float, power: float, *, turned: bool
-    ) -> SizePlan:
+    def of(notion: SizeWeighted, design: Sized, m: int, share: float, power: float) -> SizePlan:
         n, drawn, law = design.n_players, design.law, notion.weights(design.n_players)
         size = np.arange(n + 1)
         inside, outside = np.zeros((2, n + 1))
@@ -68,7 +66,7 @@ class SizePlan:
         shrinkage = np.full(rises.shape[1], SHRINKAGE_OF_A_RISE)
         shrinkage[0] = SHRINKAGE_OF_THE_LINE
         worth = law @ np.diff(rises, axis=0)
-        return SizePlan(inside, outside, weight, rises, profiles, worth, shrinkage, lifted, turned)
+        return SizePlan(inside, outside, weight, rises, profiles, worth, shrinkage, lifted)
 
 
 def _rises(mass: FloatArray, of_the_notion: float, m: int) -> FloatArray:

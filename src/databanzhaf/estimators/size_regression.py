@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from operator import itemgetter
 
 import numpy as np
 
@@ -154,12 +155,9 @@ class SizeRegression:
         unit = 2.0 ** np.floor(np.log2(np.abs(columns).max() or 1.0))
         columns /= unit
         with one_blas_thread():
-            plans = [
-                SizePlan.of(semivalue, design, m, share, power, turned=turned)
-                for power in POWERS
-                for turned in (False, True)
-            ]
-            best = min(plans, key=partial(_loss, evaluations, columns))
+            plans = (SizePlan.of(semivalue, design, m, share, power) for power in POWERS)
+            tried = [each for plan in plans for each in _tried(evaluations, columns, plan)]
+            _, best = min(tried, key=itemgetter(0))
             fit = SizeFit(evaluations, columns, best)
         fit.values += _missing_from_the_total(evaluations, semivalue, columns, fit.values)
         return fit, unit, bool(m * share >= FEWEST_KNOWN and evaluations.scale() > 0)
@@ -174,11 +172,18 @@ def _semivalue(notion: Notion) -> SizeWeighted:
     return notion
 
 
-def _loss(evaluations: Evaluations, columns: FloatArray, plan: SizePlan) -> float:
-    """The sum of the variances with this plan, by penalties that all samples choose at once."""
+def _tried(
+    evaluations: Evaluations, columns: FloatArray, plan: SizePlan
+) -> Iterator[tuple[float, SizePlan]]:
+    """The plan, and the same with turned profiles, each with the sum of the variances, by penalties
+    that all samples choose at once.
+    """
     first = np.arange(len(evaluations)) < MOST_CHOOSE
     some = evaluations if first.all() else evaluations.only(first)
-    return float((SizeFit(some, columns[first, :1], plan, folds=1).errors()[0] ** 2).sum())
+    like: SizeFit | None = None
+    for each in (plan, replace(plan, turned=True)):
+        like = SizeFit(some, columns[first, :1], each, folds=1, like=like)
+        yield float((like.errors()[0] ** 2).sum()), each
 
 
 def _missing_from_the_total(

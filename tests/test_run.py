@@ -219,6 +219,34 @@ def test_a_watcher_sees_every_batch_and_changes_nothing(until):
         assert np.array_equal(checkpoint.estimate.values, again.values)
 
 
+def test_what_a_watcher_does_to_a_checkpoint_does_not_reach_the_estimate():
+    game, _ = closed_forms.noisy_additive()
+
+    def spoil(done, total, checkpoints):
+        for each in checkpoints:
+            each.estimate.values.sort()
+            each.estimate.std_errors[:] = 0
+
+    spoiled = db.value(game, estimator="reuse", budget=300, progress=spoil)
+    plain = db.value(game, estimator="reuse", budget=300)
+    assert np.array_equal(spoiled.values, plain.values)
+    assert np.array_equal(spoiled.std_errors, plain.std_errors)
+
+
+def test_coalitions_are_lent_to_be_read():
+    class Kept(db.designs.Coin):
+        rows = np.eye(4, dtype=bool)
+
+        def coalitions(self, indices):
+            return self.rows
+
+    evaluations = db.Evaluations(Kept(4, 0), np.arange(4), np.zeros((4, 1)))
+    for _, inside in evaluations.blocks():
+        with pytest.raises(ValueError, match="read-only"):
+            inside[:] = False
+    assert Kept.rows.flags.writeable
+
+
 def test_an_exception_of_the_watcher_stops_the_run_after_a_whole_batch(tmp_path):
     game, _ = closed_forms.noisy_additive()
 

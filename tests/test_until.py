@@ -6,7 +6,9 @@ import pytest
 
 import databanzhaf as db
 from databanzhaf import loop, until
+from databanzhaf.diagnostics import history
 from databanzhaf.evaluations import checkpoint_marks
+from databanzhaf.run import finish
 from databanzhaf.until import Progress
 from tests import closed_forms
 
@@ -111,6 +113,16 @@ def test_checkpoints_are_whole_permutations():
 def test_bad_conditions_are_refused(make):
     with pytest.raises(db.InvalidInput):
         make()
+
+
+@pytest.mark.parametrize("until", [None, db.until.precise(0.05)])
+def test_a_run_that_is_read_again_had_the_same_checkpoints(until):
+    game, _ = closed_forms.noisy_additive()
+    made = finish(game, estimator="reuse", budget=3000, until=until, checkpoints=True)
+    again = history(made.evaluations, made.estimate, stops=until is not None)
+    counts = [[each.estimate.n_evaluations for each in some] for some in (made.checkpoints, again)]
+    assert counts[0] == counts[1]
+    assert len(counts[0]) > 4
 
 
 def test_many_players_have_fewer_checkpoints():

@@ -313,10 +313,9 @@ def _check(evaluations: Evaluations, game: Game | None) -> None:
         )
     if hasattr(evaluations.design, "judge_folds"):
         raise InvalidInput(
-            "effects on single rows need rows that judge all models",
-            got="folds of rows that judge in turn, as without validation rows in runs for "
-            "Shapley values or several notions",
-            remedy="Make another run, with validation rows or for Banzhaf values alone.",
+            "effects on single rows need a run for Banzhaf values alone, or validation rows",
+            got="a run for other notions in which rows judge each other in folds",
+            remedy="Make another run, for Banzhaf values or with validation rows.",
         )
 
 

@@ -5,7 +5,7 @@ Everything here reads evaluations again by the estimator and the notion that an 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,6 +30,13 @@ class Checkpoint:
 
     estimate: Estimate
     stability: float
+
+    def copied(self) -> Checkpoint:
+        """The same with arrays of its own."""
+        found = self.estimate
+        names = ("values", "std_errors", "degrees_of_freedom", "values_by_repeat")
+        arrays = {name: getattr(found, name).copy() for name in names}
+        return replace(self, estimate=replace(found, **arrays))
 
 
 @dataclass(frozen=True)
@@ -101,9 +108,11 @@ def stability(estimate: Estimate, noise: float = 1.0) -> float:
     return expected_agreement(estimate.values, estimate.std_errors, noise)
 
 
-def history(evaluations: Evaluations, estimate: Estimate) -> list[Checkpoint]:
-    """The checkpoints of a run; an exact run has one."""
-    parts = (evaluations.before(mark) for mark in evaluations.marks())
+def history(
+    evaluations: Evaluations, estimate: Estimate, *, stops: bool = False
+) -> list[Checkpoint]:
+    """The checkpoints of a run, which a condition `stops` or not; an exact run has one."""
+    parts = (evaluations.before(mark) for mark in evaluations.marks(stops=stops))
     return [checkpoint(part, estimate.notion, estimate.estimator) for part in parts if len(part)]
 
 

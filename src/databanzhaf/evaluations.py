@@ -177,19 +177,24 @@ class Evaluations:
         return spread / self.n_repeats
 
     def blocks(self) -> Iterator[tuple[slice, BoolArray]]:
-        """Slices of the evaluations with their coalitions, never more than a few MiB at a time."""
+        """Slices of the evaluations with their coalitions, which are not to be changed, never more
+        than a few MiB at a time.
+        """
         step = max(1, BLOCK_CELLS // self.n_players)
         if 0 < len(self.indices) <= step:
             yield slice(0, len(self.indices)), self._all_coalitions
             return
         for low in range(0, len(self.indices), step):
             rows = slice(low, low + step)
-            yield rows, self.design.coalitions(self.indices[rows])
+            yield rows, self._coalitions(rows)
 
     @cached_property
     def _all_coalitions(self) -> BoolArray:
         """For evaluations of one block: fits read them dozens of times."""
-        made = self.design.coalitions(self.indices)
+        return self._coalitions(slice(None))
+
+    def _coalitions(self, rows: slice) -> BoolArray:
+        made = self.design.coalitions(self.indices[rows]).view()  # a design may keep its own
         made.flags.writeable = False
         return made
 
@@ -223,9 +228,11 @@ class Evaluations:
         verdicts = self.verdicts.judged_by(which)
         return replace(self, utilities=verdicts.utilities(), verdicts=verdicts)
 
-    def marks(self) -> list[int]:
+    def marks(self, *, stops: bool = False) -> list[int]:
         """The checkpoints up to here; see `checkpoint_marks`."""
-        return checkpoint_marks(self.design, int(self.indices[-1]) + 1) if len(self.indices) else []
+        if not len(self.indices):
+            return []
+        return checkpoint_marks(self.design, int(self.indices[-1]) + 1, stops=stops)
 
 
 # With more players a run is asked less often whether it may stop.

@@ -64,6 +64,8 @@ class Run:
         self.utilities[: known.shape[0], : known.shape[1]] = known
         self._bench = seated(game, ledger, total, repeats)
         self._others: BoolArray | None = None
+        # By the first notion, at the last checkpoint, which a watcher cannot change.
+        self.stood: Checkpoint | None = None
 
     def take(self, number: int, count: int) -> None:
         """Evaluate one share only, of `count` from 0 on: whole calls of whole units, dealt out in
@@ -177,7 +179,9 @@ class Run:
 
     def _checkpoint(self, end: int, notions: Sequence[Notion]) -> tuple[Checkpoint, ...]:
         evaluations = self._first(end)
-        return tuple(checkpoint(evaluations, each, self.estimator) for each in notions)
+        found = tuple(checkpoint(evaluations, each, self.estimator) for each in notions)
+        self.stood = found[0].copied()
+        return found
 
     def _batches(self, end: int, evaluate: EvaluatePieces) -> Iterator[None]:
         """Evaluate what is missing below `end`, in pieces of about a second each."""

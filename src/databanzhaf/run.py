@@ -186,7 +186,7 @@ def finish(
         reached = run.complete(evaluator or Local(), until, progress, checkpoints)
         evaluations = run.evaluations()
         # The last checkpoint is the end, unless time was over in between.
-        ends = [each.estimate for each in reached[-1:]]
+        ends = [] if run.stood is None else [run.stood.estimate]
         if any(each.n_evaluations != evaluations.n_evaluations for each in ends):
             ends = []
         rest = [run.estimator(evaluations, each) for each in run.notions[len(ends) :]]

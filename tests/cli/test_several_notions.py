@@ -62,6 +62,7 @@ def rows(tmp_path, monkeypatch):
 
 def test_values_of_each_are_those_of_the_library():
     said = value()
+    assert "Note: The notions share one run: each has larger errors than a run for it alone" in said
     assert "Written: runs/rows/values.csv, runs/rows/values-shapley.csv, " in said
     assert "runs/rows/values-beta-16-1.csv" in said
     settings = Settings("rows.csv", "label", validation="held.csv", model="logistic")
@@ -115,6 +116,15 @@ def test_estimate_writes_the_same_tables_again_and_further_notions():
     assert [Path(name).name for name in said["other_values"]] == [
         f"{name}.csv" for name in TABLES[1:]
     ]
+
+
+def test_estimate_says_where_it_knows_more_than_the_last_command():
+    value("--until", "precise:1e-9")
+    value("--until", "precise:1e-9", "--budget", 60)
+    said = " ".join(call("estimate", "runs/rows", "--notion", "banzhaf")[1].split())
+    assert "These values use all 120 evaluations in the ledger; values.csv has those of" in said
+    assert "from 60." in said
+    assert "--until" not in said
 
 
 def test_the_shell_shows_every_notion_what_was_kept_and_what_is_older():

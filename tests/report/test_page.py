@@ -131,6 +131,11 @@ def test_alerts_say_what_matters_first():
         "No group is below zero beyond chance. 49 of 100 intervals lie below zero, but among so "
         "many groups some do by chance. The lowest values may still be worth a look."
     ]
+    half = np.where(np.arange(100) < 40, np.inf, 0.01)
+    partly = describe(estimated(np.linspace(-1, 1, 100), half), np.arange(0), SURE, "rows")
+    assert partly[1].startswith("None of the 60 rows that have an interval is below zero beyond")
+    unknown = describe(estimated(np.linspace(-1, 1, 100), np.inf), np.arange(0), SURE, "rows")
+    assert unknown[1] == "No row has an interval yet, so none can be called harmful."
     unsure = describe(found, np.arange(3), Trust(0.4, 0.8, None, 0.57), "rows")
     assert "not stable yet" in unsure[1]
     assert "of about 0.57. The lowest" in unsure[1]

@@ -58,10 +58,10 @@ def estimate(
             ]
             pipeline.check_not_input(path, inputs)
             pipeline.write_table(path, result.table)
-            said.append({**summary(result, folder), "values": str(path)})
+            said.append({**summary(result, folder, reread=True), "values": str(path)})
             if not as_json:
                 screen = Screen()
-                tell(screen, result)
+                tell(screen, result, reread=True)
                 screen.print(f"Written: {path}", soft_wrap=True)
         if as_json:
             first, *others = said

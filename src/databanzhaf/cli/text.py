@@ -64,7 +64,7 @@ def introduce(screen: Screen, job: Job) -> None:
         screen.print(f"Note: {note}")
 
 
-def summary(result: Result, folder: Path) -> dict[str, Any]:
+def summary(result: Result, folder: Path, *, reread: bool = False) -> dict[str, Any]:
     """The result for a program."""
     job, estimate, table = result.job, result.estimate, result.table.sort_values("rank")
     name = "row" if job.who == "rows" else "group"
@@ -87,7 +87,7 @@ def summary(result: Result, folder: Path) -> dict[str, Any]:
         "values": str(folder / "values.csv"),
         "other_values": [str(folder / name) for name in result.others],
         "ledger": None if result.evaluations is None else str(folder / "run.db"),
-        "notes": [*job.notes, *_doubts(result)],
+        "notes": [*job.notes, *_doubts(result, reread=reread)],
     }
 
 
@@ -102,8 +102,10 @@ def _finite(number: float) -> float | None:
     return number if np.isfinite(number) else None
 
 
-def tell(screen: Screen, result: Result) -> None:
-    """The lowest values, what to think of them, and who is flagged."""
+def tell(screen: Screen, result: Result, *, reread: bool = False) -> None:
+    """The lowest values, what to think of them, and who is flagged; of a run, or of what `reread`
+    makes of its ledger.
+    """
     _show_lowest(screen, result, result.estimate, result.table, 10)
     for estimate, table in result.others.values():
         _show_lowest(screen, result, estimate, table, 5)
@@ -121,7 +123,7 @@ def tell(screen: Screen, result: Result) -> None:
     verdict = _verdict(result)
     if result.others:
         verdict = f"By {result.estimate.notion.name} values, {verdict[0].lower()}{verdict[1:]}"
-    for sentence in (*_doubts(result), verdict, *_other_verdicts(result)):
+    for sentence in (*_doubts(result, reread=reread), verdict, *_other_verdicts(result)):
         screen.print(sentence)
 
 
@@ -170,7 +172,7 @@ def _show_lowest(
     show_table(screen, [*header, "value", "95% interval", "flag"], rows, title)
 
 
-def _doubts(result: Result) -> list[str]:
+def _doubts(result: Result, *, reread: bool) -> list[str]:
     """Why not to rely on the values yet."""
     from databanzhaf.pipeline.notes import (
         in_clusters,
@@ -187,21 +189,28 @@ def _doubts(result: Result) -> list[str]:
         doubts += one_class(result.job.labels, result.suspects, result.job.metric)
     if unknown := int(np.isinf(estimate.std_errors).sum()):
         doubts.append(
-            f"{unknown:,} of {len(estimate.values):,} {result.job.who} have no interval yet: too "
-            "few evaluations say anything about them. Raise --budget; nothing is trained twice."
+            f"{unknown:,} of {len(estimate.values):,} {result.job.who} have no interval yet, since "
+            "too few evaluations include them. Raise --budget; nothing is trained twice."
         )
     exact = estimate.estimator.name == "exact" or result.evaluations is None
-    if not exact and estimate.n_evaluations < FEW:
-        doubts.append(
-            f"{estimate.n_evaluations} evaluations are too few for reliable values. Raise --budget "
-            "to some thousands; nothing is trained twice."
-        )
+    if not exact and (count := estimate.n_evaluations) < FEW:
+        few = "One evaluation is" if count == 1 else f"{count} evaluations are"
+        how = "Raise --budget to some thousands; nothing is trained twice."
+        if _stops_early(result):
+            how = "Ask for more by --until, or leave it out; nothing is trained twice."
+        doubts.append(f"{few} too few for reliable values. {how}")
     if result.kept > estimate.n_evaluations:
         doubts.append(
             f"The ledger holds {result.kept:,} evaluations; these values use "
             f"{estimate.n_evaluations:,}, as --budget and --repeats ask."
         )
-    doubts += _stopped_early(result)
+    if not reread:
+        doubts += _what_became_of_until(result)
+    elif (then := result.record.evaluations) is not None and then < estimate.n_evaluations:
+        doubts.append(
+            f"These values use all {estimate.n_evaluations:,} evaluations in the ledger; "
+            f"values.csv has those of the last command, from {then:,}."
+        )
     if not learns_nothing(result.record.scores):  # then no budget settles the ranking
         doubts += unsteady(result.trust, result.job.who)
         if (result.trust.stability or 1.0) < LOW_STABILITY and result.job.shown is None:
@@ -209,14 +218,18 @@ def _doubts(result: Result) -> list[str]:
     return [*doubts, *result.job.continued(result.evaluations)]
 
 
-def _stopped_early(result: Result) -> list[str]:
-    """What became of --until."""
+def _stops_early(result: Result) -> bool:
+    """Whether --until stopped the run."""
+    settings, made = result.job.settings, result.evaluations
+    return settings.until is not None and made is not None and len(made) < settings.budget
+
+
+def _what_became_of_until(result: Result) -> list[str]:
     settings = result.job.settings
     if settings.until is None or result.evaluations is None:
         return []
-    coalitions = len(result.evaluations)
-    if coalitions < settings.budget:
-        reached = f"{coalitions:,} of {settings.budget:,} coalitions"
+    if _stops_early(result):
+        reached = f"{len(result.evaluations):,} of {settings.budget:,} coalitions"
         return [f"--until {settings.until} stopped the run after {reached}."]
     return [f"--until {settings.until} was not met within --budget {settings.budget:,}."]
 

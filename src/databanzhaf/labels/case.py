@@ -354,7 +354,8 @@ def _check(labels: Any, all_labels: Any, n: int, classifies: bool) -> None:
         raise InvalidInput(
             "a regression needs numbers as labels",
             got=f"{all_labels[:3].tolist()}",
-            remedy='Pass task="classification".',
+            remedy="Write them as plain numbers, without units or currency signs; or pass "
+            'task="classification" if they are classes.',
         )
     if n < 10:
         checked = len(all_labels) - n

@@ -49,6 +49,10 @@ def check_names(table: pd.DataFrame, settings: Settings) -> None:
         *(("--drop", name) for name in settings.drop),
         *(("--text", name) for name in settings.text),
     ]
+    if settings.target in settings.drop:
+        raise InvalidInput(
+            "--drop must not name the target", got=repr(settings.target), remedy="Leave it out."
+        )
     known = [str(column) for column in table.columns]
     for option, name in asked:
         if name is None or name in known:

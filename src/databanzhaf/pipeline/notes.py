@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from databanzhaf.data import Dataset
+from databanzhaf.notions import each_of
 from databanzhaf.pipeline.settings import Settings
-from databanzhaf.protocols import IntArray
+from databanzhaf.protocols import IntArray, Notion
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -182,6 +183,16 @@ def unvalued(name: str | None, groups: Any, rows: IntArray) -> list[str]:
     return [
         f"All rows of {shown} in {name} are held out for validation, so they get no value. Pass "
         "a --validation file."
+    ]
+
+
+def several(notion: Notion) -> list[str]:
+    """What one run for several notions costs each of them."""
+    if len(each_of(notion)) < 2:
+        return []
+    return [
+        "The notions share one run: each has larger errors than a run for it alone would have with "
+        "the same --budget."
     ]
 
 

@@ -173,8 +173,8 @@ def make_plan(
             notes.append("The last line is what the paper's proof asks for whatever the data.")
         else:
             notes.append(
-                "There is no line for the paper's guarantee: it holds for Banzhaf values of a "
-                "metric between 0 and 1 only."
+                "There is no line for the paper's guarantee: it holds for runs for Banzhaf values "
+                "alone, by a metric between 0 and 1."
             )
     first, *others = each_of(notion)
     if others:
@@ -196,9 +196,9 @@ def forecast(job: Job, checkpoint: Checkpoint, total: int, seconds: float) -> li
     if not np.isfinite(agrees) or done >= total:
         return []
     time_left = in_words(seconds * (total - done) / done)
-    said = f"After {total:,} evaluations ({time_left} left) another run would agree with the "
+    said = f"After {total:,} evaluations ({time_left} of training left) another run would agree "
     several = f" by {found.notion.name}" if len(each_of(job.settings.notion)) > 1 else ""
-    said += f"ranking of the {job.who}{several} at a rank correlation of roughly "
+    said += f"with the ranking of the {job.who}{several} at a rank correlation of roughly "
     said += f"{max(agrees, 0.0):.1f}."
     if agrees >= LOW_STABILITY:
         return [said]

@@ -174,6 +174,7 @@ def prepare(
             else ()
         ),
         *notes.unvalued("clusters" if of_row is not None else f"`{settings.groups}`", groups, rows),
+        *([] if in_closed_form else notes.several(settings.notion)),
         *notes.shared(ready.dataset),
         *notes.copies(ready.dataset),
         *notes.formulas(named),
@@ -204,7 +205,8 @@ def _classifies(target: Any, settings: Settings) -> bool:
         raise InvalidInput(
             f"a regression needs numbers in `{settings.target}`",
             got=str(target[:3].tolist()),
-            remedy="Use --task classification.",
+            remedy="Write them as plain numbers, without units or currency signs; or use --task "
+            "classification if they are classes.",
         )
     return classifies
 

@@ -78,7 +78,8 @@ def reread(
         raise error if wanted in had else error.with_remedy(_remedy(wanted, had)) from error
     if job.metric != record.fingerprint.get("metric", job.metric):
         record = replace(record, scores=None)  # they are of the run's own metric
-    checkpoints = tuple(history(evaluations, values)) if as_recorded else ()
+    stops = job.settings.until is not None
+    checkpoints = tuple(history(evaluations, values, stops=stops)) if as_recorded else ()
     curve = outputs.read_curve(ledger.parent / "curve.json", curve_of(job, values))
     return make_result(
         job, Finished(values, evaluations, checkpoints), record, seconds, kept, curve

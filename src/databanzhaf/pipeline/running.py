@@ -176,6 +176,13 @@ def _recording(job: Job, out: Path, ledger: Ledger, watch: Watcher | None) -> It
         raise
 
 
+def _shown(value: Any) -> str:
+    """A setting as it is typed."""
+    if value is None or value == ():
+        return "none"
+    return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+
+
 def _differences(job: Job, out: Path) -> tuple[str, ...]:
     """What this command asks for and the one that wrote the folder did not, in its own words."""
     try:
@@ -185,8 +192,8 @@ def _differences(job: Job, out: Path) -> tuple[str, ...]:
     free = set(_free(job.settings))
     then, now = record.settings.words(), job.settings.words()
     lines = [
-        f"--{name.replace('_', '-')}: the run has {then[name] or 'none'}, this call has "
-        f"{now[name] or 'none'}"
+        f"--{name.replace('_', '-')}: the run has {_shown(then[name])}, this call has "
+        f"{_shown(now[name])}"
         for name in now
         if name not in free and then[name] != now[name]
     ]

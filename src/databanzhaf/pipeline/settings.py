@@ -74,6 +74,12 @@ class Until:
         for part in text.split(","):
             kind, _, number = part.strip().partition(":")
             amount = _number(number) if number else None
+            if kind == "stable" and amount is not None and not 0 < amount < 1:
+                raise InvalidInput(
+                    "`until` takes a rank correlation between 0 and 1",
+                    got=short(part.strip()),
+                    remedy="Try stable:0.9.",
+                )
             if kind == "stable":
                 one: Condition = conditions.ranking_stable(0.9 if amount is None else amount)
             elif kind == "precise" and amount is not None:

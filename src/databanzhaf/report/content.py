@@ -134,8 +134,8 @@ def describe(
     too_few = int(np.isinf(estimate.std_errors).sum())
     if too_few:
         alerts.append(
-            f"{too_few:,} of {n:,} {who} have no interval yet: too few evaluations say anything "
-            "about them. Raise the budget."
+            f"{too_few:,} of {n:,} {who} have no interval yet, since too few evaluations include "
+            "them. Raise the budget."
         )
     elif np.isnan(estimate.std_errors).all():
         alerts.append(
@@ -177,7 +177,14 @@ def none_suspect(estimate: Estimate, who: str, rule: Flag, *, hopeless: bool = F
     one, n = who.removesuffix("s"), len(estimate.values)
     if not rule.beyond_chance:
         return f"No {one} is flagged by the rule {rule}."
+    unknown = int(np.isinf(estimate.std_errors).sum())
+    if unknown == n:
+        return f"No {one} has an interval yet, so none can be called harmful."
     said = f"No {one} is below zero beyond chance."
+    if unknown:
+        said = (
+            f"None of the {n - unknown:,} {who} that have an interval is below zero beyond chance."
+        )
     if hopeless:
         return said
     below = int((estimate.interval(0.95)[1] < 0).sum())
@@ -204,9 +211,9 @@ def unsteady(trust: Trust, who: str) -> list[str]:
         )
     if not alerts and other is not None and other < 0.8:
         alerts.append(
-            f"The ranking depends on the rows that judge: as many other rows would rank alike at a "
-            f"rank correlation of about {max(other, 0.0):.2f}. More rows, or checked validation "
-            "rows, would settle it."
+            f"The ranking depends on the rows that judge: by as many other rows it would agree "
+            f"with this one at a rank correlation of about {max(other, 0.0):.2f} only. More rows, "
+            "or checked validation rows, would settle it."
         )
     if trust.noise_share is not None and trust.noise_share > 0.5:
         alerts.append(

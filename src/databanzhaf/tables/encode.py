@@ -98,8 +98,8 @@ class Encoder:
         if many:
             self.notes.append(
                 f"{_listed(many)} {_verb('differ', many)} in most rows and "
-                f"{'is' if len(many) == 1 else 'are'} used as a feature. If it names the rows, "
-                "pass it with --id; leave it out with --drop."
+                f"{'is used as a feature' if len(many) == 1 else 'are used as features'}. Pass a "
+                "column that names the rows with --id; leave a column out with --drop."
             )
         if free:
             self.notes.append(

@@ -503,6 +503,14 @@ BAD = {
         ("value", "iris.csv", "--target", "species", "--notion", "loo", "--until", "stable"),
         "cannot stop",
     ),
+    "until beyond a correlation": (
+        ("value", "iris.csv", "--target", "species", "--until", "stable:2"),
+        "--until takes a rank correlation between 0 and 1; got 'stable:2'",
+    ),
+    "target that is left out": (
+        ("value", "iris.csv", "--target", "species", "--drop", "species"),
+        "--drop must not name the target",
+    ),
     "keep": (("value", "iris.csv", "--target", "species", "--keep", "all"), "--keep must be"),
     "metric for numbers": (
         ("value", "iris.csv", "--target", "species", "--model", "knn", "--metric", "mse"),

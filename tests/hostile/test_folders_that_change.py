@@ -110,6 +110,10 @@ def test_another_command_in_a_folder_reads_what_it_changed():
     assert "--model: the run has logistic, this call has knn" in refused(
         *VALUE, "--budget", 60, "--model", "knn"
     )
+    assert "--seed: the run has 0, this call has 1" in refused(*VALUE, "--budget", 60, "--seed", 1)
+    assert "--drop: the run has none, this call has a" in refused(
+        *VALUE, "--budget", 60, "--drop", "a"
+    )
     said = " ".join(refused(*VALUE, "--budget", 60, "--metric", "accuracy").split())
     assert "databanzhaf estimate run/run.db --metric accuracy` trains nothing" in said
     table().assign(a=1.0).to_csv("t.csv", index=False)

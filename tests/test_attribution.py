@@ -128,7 +128,10 @@ def bad_cases(tmp_path):
     return [
         (lambda: db.attribute(scores, game=game), "kept utilities only.*keep="),
         (lambda: db.attribute(kept), "without its game.*game="),
-        (lambda: db.attribute(folds, db.Shapley()), "got folds of rows that judge in turn"),
+        (
+            lambda: db.attribute(folds, db.Shapley()),
+            "got a run for other notions in which rows judge each other in folds",
+        ),
         (lambda: db.attribute(kept, game=auc), "mean over rows"),
         (lambda: found.on(30), "from 0 to 29"),
         (lambda: found.on(1.5), "from 0 to 29"),

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import databanzhaf as db
-from databanzhaf.diagnostics import examine, history, linear_share, noise_share, split_half
+from databanzhaf.diagnostics import examine, linear_share, noise_share, split_half, stability
 from databanzhaf.ledger import read_evaluations
 from tests.closed_forms import noisy_additive
 
@@ -109,10 +109,9 @@ def test_the_stability_is_how_two_whole_runs_agree(notion, noise):
     game, _ = noisy_additive(40, noise=noise)
     predicted, runs = [], []
     for seed in range(24):
-        ledger = db.Ledger()
-        estimate = db.value(game, notion, budget=1640, seed=seed, ledger=ledger)
+        estimate = db.value(game, notion, budget=1640, seed=seed)
         runs.append(estimate.values)
-        predicted.append(history(read_evaluations(ledger), estimate)[-1].stability)
+        predicted.append(stability(estimate))
     measured = [db.ranking.spearman(a, b) for a, b in zip(runs[::2], runs[1::2], strict=True)]
     assert 0.5 < np.mean(measured) < 0.95
     assert np.mean(predicted) == pytest.approx(np.mean(measured), abs=0.06)

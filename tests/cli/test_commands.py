@@ -722,7 +722,7 @@ def test_what_is_said_before_and_after(suppliers):
     said = " ".join(invoke(*base).stdout.split())
     assert "2 of numbers, 3 of categories (up to 7 different ones); 3 with gaps." in said
     assert "Classes of `bought`: yes 169, no 131." in said
-    left = r"about (a second|\d+ seconds) left"
+    left = r"about (a second|\d+ seconds) of training left"
     assert re.search(rf"After 3,000 evaluations \({left}\) another run would", said)
     assert f"To repeat it: databanzhaf value {suppliers} --target bought --drop id" in said
     quiet = invoke(*base, "--quiet").stdout

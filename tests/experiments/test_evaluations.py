@@ -1,6 +1,7 @@
 """The pages of the runs on images say what their kept evaluations say."""
 
 import json
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 
@@ -9,7 +10,13 @@ import pandas as pd
 import pytest
 
 import databanzhaf as db
-from databanzhaf.experiments import convergence_ranking, image_runs, pieces, stability_runs
+from databanzhaf.experiments import (
+    agreements,
+    convergence_ranking,
+    image_runs,
+    pieces,
+    stability_runs,
+)
 from databanzhaf.experiments.setting import Setting
 
 PAPER = Path(__file__).parents[2] / "docs" / "paper"
@@ -98,29 +105,54 @@ def test_the_page_of_rankings_has_the_numbers_of_the_evaluations(name):
 @pytest.mark.parametrize("experiment", ["rank_stability", "rank_stability_smoothing"])
 @pytest.mark.parametrize("dataset", stability_runs.DATASETS)
 def test_the_page_of_rank_stability_has_the_numbers_of_the_evaluations(experiment, dataset):
+    """The page has those of the kept rounds, and these have those of the evaluations."""
     setting = Setting(scale=1.0, device="cpu")
-    reference, others, ks = stability_runs.counts(dataset, setting)
+    reference, ks = stability_runs.reference_and_ks(setting)
+    kept_repeats = stability_runs.kept_repeats(dataset, setting)
     page = pd.read_csv(PAPER / f"{experiment}.csv").query("dataset == @dataset")
-    assert set(page["k"]) == set(ks)
-    found = {}
-    for notion, ledger, some in (
-        ("banzhaf", "banzhaf", ks),
-        ("shapley", "shapley", ks),
-        # A linear program for each group takes long.
-        *((("least_core", "least_core", (20,)),) if dataset == "cpu" else ()),
-    ):
-        kept = kept_evaluations(
-            f"{experiment}-{dataset}-{stability_runs.rows_of(dataset, setting)}-{ledger}"
+    lines = [json.loads(line) for line in (PAPER / agreements.FILE).read_text().splitlines()]
+    (stamp,) = {
+        line["stamp"]
+        for line in lines
+        if (line["experiment"], line["dataset"]) == (experiment, dataset)
+    }
+    first, shown = {}, 0
+    for (notion, which), part in page.groupby(["notion", "coalitions"]):
+        ledger = notion if notion in stability_runs.LEDGERS else "shapley"
+        repeats = kept_repeats
+        if which == "same":
+            repeats = stability_runs.all_repeats(experiment, dataset, ledger, setting)
+        key = {"experiment": experiment, "dataset": dataset, "notion": notion}
+        key |= {"coalitions": which, "count": stability_runs.SAMPLES, "seed": 0}
+        found, _ = agreements.collect(
+            PAPER / agreements.FILE, key, stamp, agreements.rounds(repeats, reference), ks, None
         )
-        assert kept.utilities.shape[1] == reference + others
-        groups = stability_runs.agreement((kept, kept), notion, reference, others, some)
-        found[notion] = groups
+        for line in part.itertuples():
+            shown += 1
+            for name, number in stability_runs.summarised(line.k, found[line.k]).items():
+                assert getattr(line, name) == pytest.approx(number, rel=1e-4, nan_ok=True)
+        if which == "same":
+            first[notion] = found
+    assert shown == (2 * len(stability_runs.EVERY) - 1) * len(ks)
+
+    rows = stability_runs.rows_of(dataset, setting)
+    for notion, some in (
+        ("banzhaf", ks),
+        ("shapley", ks),
+        # A linear program for each group takes long.
+        *((("least_core", (20,)),) if dataset == "cpu" else ()),
+    ):
+        kept = kept_evaluations(f"{experiment}-{dataset}-{rows}-{notion}")
+        assert kept.utilities.shape[1] == kept_repeats
+        (low, high), (start, stop) = agreements.rounds(kept_repeats, reference)[0]
+        again = agreements.of_round(
+            replace(kept, utilities=kept.utilities[:, low:high]),
+            replace(kept, utilities=kept.utilities[:, start:stop]),
+            notion,
+            some,
+        )
         for k in some:
-            banzhaf = found["banzhaf"][k]
-            line = page.query("notion == @notion and coalitions == 'same' and k == @k").iloc[0]
-            for name, number in stability_runs.summarised(k, groups[k], banzhaf).items():
-                assert line[name] == pytest.approx(number, rel=1e-4, nan_ok=True), (notion, k, name)
+            np.testing.assert_allclose(first[notion][k][0], again[k], atol=1e-6)
     claim = f"{dataset}: Banzhaf's ranking leads them by a large margin"
-    first = {notion: groups[1].mean() for notion, groups in found.items() if 1 in groups}
-    said = of_the_page(experiment, claim)
-    assert said.endswith(f"Banzhaf {first['banzhaf']:.3f}, Shapley {first['shapley']:.3f}")
+    at_one = [f"{name} {first[name.lower()][1].mean():.3f}" for name in ("Banzhaf", "Shapley")]
+    assert of_the_page(experiment, claim).endswith(", ".join(at_one))

@@ -1,13 +1,17 @@
 """Every experiment that is quick, at a tiny scale: its files, and one known fact each."""
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import kstest, spearmanr
+from scipy.stats import kstest, spearmanr, ttest_ind
 from sklearn.metrics import f1_score
 from typer.testing import CliRunner
 
@@ -16,6 +20,7 @@ from databanzhaf.cli import app
 from databanzhaf.experiments import (
     NAMES,
     Setting,
+    agreements,
     baselines,
     comparison,
     convergence_exact,
@@ -26,6 +31,7 @@ from databanzhaf.experiments import (
     mislabel_detection,
     noise_1d,
     outcome,
+    pieces,
     rank_stability_tiny,
     registry,
     reproduce,
@@ -36,6 +42,7 @@ from databanzhaf.experiments import (
     ten_points,
     weighted_training,
 )
+from databanzhaf.experiments.lines import Lines
 from databanzhaf.experiments.notions import NOTIONS
 from databanzhaf.files import replacing, write_text
 from tests.closed_forms import noisy_additive
@@ -175,38 +182,143 @@ def test_agreement_rises_with_the_repeats():
     game, _ = noisy_additive(20, noise=1.0)
     ledger = db.Ledger()
     db.value(game, budget=400, repeats=70, estimator="reuse", ledger=ledger)
-    utilities = ledger.utilities()
-    evaluations = db.Evaluations(db.designs.Coin(20, 0), np.arange(400), utilities, True, None)
-    groups = stability_runs.agreement((evaluations, evaluations), "banzhaf", 50, 20, (1, 20))
-    assert [len(found) for found in groups.values()] == [20, 1]
-    assert groups[1].mean() < groups[20][0] <= 1
+    groups, reference = (
+        db.Evaluations(db.designs.Coin(20, 0), np.arange(400), ledger.utilities()[:, part])
+        for part in (slice(0, 20), slice(20, 70))
+    )
+    found = agreements.of_round(groups, reference, "banzhaf", (1, 20))
+    assert [len(each) for each in found.values()] == [20, 1]
+    assert np.mean(found[1]) < found[20][0] <= 1
     values = [
         db.estimate(
-            db.Evaluations(
-                db.designs.Coin(20, 0),
-                np.arange(400),
-                utilities[:, part].mean(axis=1, keepdims=True),
-                True,
-                None,
-            ),
-            estimator="reuse",
+            replace(part, utilities=part.utilities.mean(axis=1, keepdims=True)), estimator="reuse"
         ).values
-        for part in (slice(0, 20), slice(20, 70))
+        for part in (groups, reference)
     ]
-    assert groups[20][0] == pytest.approx(spearmanr(*values).statistic)
+    assert found[20][0] == pytest.approx(spearmanr(*values).statistic)
 
 
-def test_groups_that_are_lucky_together_leave_little_doubt_about_a_lead():
-    luck = np.array([0.1, 0.3, 0.2, 0.4])
-    line = stability_runs.summarised(1, luck - 0.05, luck)
-    assert line["spearman"] == pytest.approx(0.2)
-    assert line["std_error"] == pytest.approx(luck.std(ddof=1) / 2)
-    assert line["lead_error"] == pytest.approx(0, abs=1e-12)
-    apart = stability_runs.summarised(1, 1 - luck, luck)
-    assert apart["lead_error"] == pytest.approx(luck.std(ddof=1))
-    one, none = (stability_runs.summarised(20, luck[:count], luck[:count]) for count in (1, 0))
-    assert np.isnan(one["std_error"])
-    assert np.isnan([none["spearman"], none["lead_error"]]).all()
+def test_each_block_of_repeats_is_the_reference_of_another():
+    assert agreements.rounds(70, 50) == [((0, 20), (20, 70))]
+    assert agreements.rounds(150, 50) == [
+        ((0, 50), (50, 100)),
+        ((50, 100), (100, 150)),
+        ((100, 150), (0, 50)),
+    ]
+    assert agreements.rounds(149, 50) == [((0, 50), (50, 100)), ((50, 100), (0, 50))]
+
+
+def test_the_luck_of_a_reference_counts():
+    """All groups of a round share its reference, so the rounds differ by more than groups do."""
+    luck, own = np.array([[0.1], [0.3], [0.2]]), np.array([[-0.01, 0.01]])
+    line = stability_runs.summarised(1, 0.5 + luck + own)
+    assert line["spearman"] == pytest.approx(0.7)
+    assert line["std_error"] == pytest.approx(luck.std(ddof=1) / np.sqrt(3))
+    assert (line["freedom"], line["groups"]) == (2, 6)
+    one = stability_runs.summarised(1, np.array([[0.1, 0.3, 0.2, 0.4]]))
+    assert one["std_error"] == pytest.approx(np.std([0.1, 0.3, 0.2, 0.4], ddof=1) / 2)
+    assert one["freedom"] == 3
+    single = stability_runs.summarised(20, np.array([[0.5]]))
+    assert (single["spearman"], single["groups"]) == (0.5, 1)
+    assert np.isnan([single["std_error"], single["freedom"]]).all()
+    none = stability_runs.summarised(20, np.empty((0, 0)))
+    assert np.isnan([none["spearman"], none["std_error"]]).all()
+
+
+def test_the_doubt_about_a_lead_is_welchs():
+    ours, theirs = np.array([0.5, 0.7, 0.6]), np.array([0.4, 0.5, 0.3, 0.4, 0.6, 0.2])
+    table = pd.DataFrame(
+        {"notion": notion, **stability_runs.summarised(1, rounds[:, None])}
+        for notion, rounds in (("banzhaf", ours), ("least_core", theirs))
+    )
+    interval = ttest_ind(ours, theirs, equal_var=False).confidence_interval()
+    doubt = stability_runs._doubt(table)["least_core"].iloc[0]
+    assert doubt == pytest.approx((interval.high - interval.low) / 2)
+    still = pd.DataFrame(
+        {"notion": notion, **stability_runs.summarised(1, np.full((3, 1), number))}
+        for notion, number in (("banzhaf", 0.5), ("loo", 0.25))
+    )
+    assert (stability_runs._doubt(still) == 0).all(axis=None)
+
+
+def test_rounds_that_are_kept_are_not_found_again(tmp_path):
+    rng, calls = np.random.default_rng(0), []
+    evaluations = db.Evaluations(db.designs.Coin(8, 0), np.arange(40), rng.normal(size=(40, 6)))
+    key = {"experiment": "trial", "notion": "banzhaf", "seed": 0}
+    file = tmp_path / agreements.FILE
+
+    def collect(stamp="these data", ks=(1, 2), rounds=3, **other):
+        def run():
+            calls.append(stamp)
+            return (evaluations, evaluations), {"a machine": [240, 1.5]}
+
+        return agreements.collect(
+            file, key | other, stamp, agreements.rounds(2 * rounds, 2), ks, run
+        )
+
+    first, work = collect()
+    assert work == {"a machine": [240, 1.5]}
+    assert (first[1].shape, first[2].shape) == ((3, 2), (3, 1))
+    second, third = (
+        replace(evaluations, utilities=evaluations.utilities[:, part])
+        for part in (slice(2, 4), slice(4, 6))
+    )
+    wanted = agreements.of_round(second, third, "banzhaf", (1, 2))
+    np.testing.assert_allclose(first[1][1], wanted[1], atol=1e-6)
+    again, work = collect()
+    np.testing.assert_array_equal(again[1], first[1])
+    assert (work, len(calls)) == ({"a machine": [240, 1.5]}, 1)
+    # A damaged line costs its round.
+    good = file.read_bytes().splitlines(keepends=True)
+    changes = [
+        {"others": [4]},
+        {"others": None},
+        {"agreement": None},
+        {"agreement": {"1": [], "2": []}},
+        {"agreement": {"1": [0.5, float("nan")], "2": [0.5]}},
+        {"agreement": {"1": ["a", "b"], "2": [0.5]}},
+        {"work": 3},
+    ]
+    lines = [json.dumps(json.loads(good[2]) | change).encode() for change in changes]
+    for damaged in (b'{"experiment": ', b"\xff\n", b"3", *lines):
+        before = len(calls)
+        file.write_bytes(b"".join(good[:2]) + damaged)
+        np.testing.assert_array_equal(collect()[0][2], first[2])
+        assert len(calls) == before + 1, damaged
+        collect()
+        assert len(calls) == before + 1
+    for changes in ({"stamp": "other data"}, {"seed": 1}, {"ks": (1, 3)}):
+        before = len(calls)
+        collect(**changes)
+        assert len(calls) == before + 1, changes
+
+
+def test_commands_that_share_a_file_lose_no_line(tmp_path):
+    lines = Lines(tmp_path / "kept.jsonl", ("who", "number"))
+
+    def add(who):
+        for number in range(20):
+            lines.add({"who": who, "number": number, "found": [who, number]})
+
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(add, range(3)))
+    assert len(lines.read()) == 60
+    lines.add({"who": 1, "number": 7, "found": "better"})
+    assert len(lines.read()) == 60
+    assert lines.read()[lines.place({"who": 1, "number": 7})]["found"] == "better"
+
+
+def test_a_piece_of_some_repeats_says_who_made_them(tmp_path):
+    utilities = np.arange(14.0).reshape(7, 2)
+    ledger: Any = SimpleNamespace(
+        is_new=False, count=lambda: 14, utilities=lambda: utilities, design={}, game={"data": "x"}
+    )
+    pieces.write(tmp_path / "a.npz", ledger, {"A": [7, 1.0], "B": [7, 3.0]}, 1)
+    kept = pieces.read(tmp_path / "a.npz")
+    assert kept["utilities"].shape == (7, 1)
+    assert kept["work"] in ({"A": [4, 0.5], "B": [3, 1.5]}, {"A": [3, 0.5], "B": [4, 1.5]})
+    pieces.write(tmp_path / "a.npz", ledger, {"A": [14, 1.0]})
+    assert pieces.read(tmp_path / "a.npz")["utilities"].shape == (7, 2)
 
 
 def test_more_coalitions_for_lenet_leave_the_image_features_as_they_are():
@@ -223,39 +335,32 @@ def test_more_coalitions_for_lenet_leave_the_image_features_as_they_are():
 
 
 def test_a_k_without_a_standard_error_beats_nobody():
-    rows = [
+    table = pd.DataFrame(
         {
             "coalitions": which,
             "k": k,
             "notion": notion,
             "spearman": {"banzhaf": 0.8, "least_core": ahead}.get(notion, 0.5),
-            "lead_error": error,
-            "groups": 20 if k == 1 else 2,
+            "std_error": error,
+            "freedom": 19 if k == 1 else 1,
         }
         for which in ("same", "other")
         for k, ahead, error in ((1, 0.7, 0.01), (20, 0.81, np.nan))
         for notion in stability_runs.EVERY
-        for index in [{"banzhaf": 0.8, "least_core": ahead}.get(notion, 0.5)]
-    ]
-    claims = stability_runs._claims(pd.DataFrame(rows), "The ranking", True)
+    )
+    claims = stability_runs._claims(table, "The ranking", True)
     assert [claim.holds for claim in claims] == [True, True, None, None, False, True]
     assert "highest at 1 of 2 values of k; beaten at 0, by 95% intervals" in claims[2].ours
-    for row in rows:
-        row["lead_error"] = 0.001
-    two, five = (
+    verdicts = [
         stability_runs._claims(
-            pd.DataFrame(rows).assign(
-                groups=lambda table, many=many: np.where(table.k == 1, 20, many)
-            ),
+            table.assign(std_error=0.0018, freedom=np.where(table["k"] == 1, 19, freedom)),
             "The ranking",
             True,
         )[2].holds
-        for many in (2, 5)
-    )
-    assert (two, five) == (None, False)  # two groups tell little, even where they nearly agree
-    assert {
-        claim.holds for claim in stability_runs._claims(pd.DataFrame(rows), "The ranking", False)
-    } == {None}
+        for freedom in (1, 4)
+    ]
+    assert verdicts == [None, False]  # two groups tell little, even where they nearly agree
+    assert {claim.holds for claim in stability_runs._claims(table, "The ranking", False)} == {None}
 
 
 def test_noise_correlates_with_its_own_continuation_as_the_page_says(rng):
@@ -294,7 +399,6 @@ def test_halves_share_no_coalition_but_those_that_a_design_must_have():
     assert set(first.indices) | set(second.indices) == set(range(10))
     assert ledgers.halves(evaluations(db.designs.Permutation(6, 0), 7)) is None
     assert ledgers.halves(evaluations(db.designs.LeaveOneOut(6), 7)) is None
-    assert len(stability_runs.agreement(None, "loo", 3, 2, (1,))[1]) == 0
 
 
 def test_pure_noise_agrees_with_the_same_coalitions_and_not_with_others():
@@ -303,11 +407,11 @@ def test_pure_noise_agrees_with_the_same_coalitions_and_not_with_others():
     )
     ledger = db.Ledger()
     db.value(game, budget=600, estimator="reuse", ledger=ledger)
-    utilities = np.tile(ledger.utilities(), (1, 4))  # no training noise: only the sample decides
-    whole = db.Evaluations(db.designs.Coin(30, 0), np.arange(600), utilities, True, None)
-    same = stability_runs.agreement((whole, whole), "banzhaf", 2, 2, (1,))[1]
+    utilities = np.tile(ledger.utilities(), (1, 2))  # no training noise: only the sample decides
+    whole = db.Evaluations(db.designs.Coin(30, 0), np.arange(600), utilities)
+    same = agreements.of_round(whole, whole, "banzhaf", (1,))[1]
     np.testing.assert_allclose(same, [1, 1])
-    other = stability_runs.agreement(ledgers.halves(whole), "banzhaf", 2, 2, (1,))[1]
+    other = agreements.of_round(*ledgers.halves(whole), "banzhaf", (1,))[1]
     assert np.abs(other).max() < 0.5
 
 

@@ -701,8 +701,18 @@ def test_convergence_on_images(setting, monkeypatch):
 
 @pytest.mark.parametrize("name", ["rank_stability", "rank_stability_smoothing"])
 def test_rank_stability(setting, monkeypatch, name):
-    monkeypatch.setattr(stability_runs, "counts", lambda name, setting: (3, 2, (1, 2)))
+    monkeypatch.setattr(stability_runs, "reference_and_ks", lambda setting: (2, (1, 2)))
+    monkeypatch.setattr(stability_runs, "kept_repeats", lambda name, setting: 4)
     only = Setting(scale=setting.scale, device="cpu", out=setting.out, datasets=("cpu",))
-    page = reproduce(name, only).read_text()
-    assert "least core" in page
-    assert "undecided" in page
+    page = reproduce(name, only)
+    text, table = page.read_text(), pd.read_csv(page.with_suffix(".csv"))
+    assert "least core" in text
+    assert "undecided" in text
+    assert set(table["groups"]) <= {0, 2, 4}
+    # Written again from what was kept: nothing is trained.
+    for folder in ("ledgers", "evaluations"):
+        shutil.rmtree(only.out / folder)
+    monkeypatch.setattr(ledgers, "value", None)
+    reproduce(name, only)
+    pd.testing.assert_frame_equal(pd.read_csv(page.with_suffix(".csv")), table)
+    assert "- hardware: " + text.split("- hardware: ")[1].split("\n")[0] in page.read_text()

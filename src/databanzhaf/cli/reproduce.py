@@ -37,8 +37,8 @@ def reproduce(
     jobs: Annotated[
         int,
         typer.Option(
-            help="Processes for the two tables; -1 is one for each core. Numbers do not depend on "
-            "it."
+            help="Processes for the two tables, and for the least core in rank stability; -1 is "
+            "one for each core. Numbers do not depend on it."
         ),
     ] = 1,
     seed: Annotated[

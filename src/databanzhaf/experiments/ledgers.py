@@ -28,13 +28,14 @@ def value(
     notion: Any,
     *,
     piecewise: bool = False,
+    kept_repeats: int | None = None,
     **how: Any,
 ) -> db.Estimate:
     """`db.value` with the experiment's seed and the ledger named by `parts`; what is evaluated is
     noted under this machine's name.
 
     A `piecewise` run continues from the piece that an earlier one left beside the pages, and leaves
-    a larger one.
+    a larger one, of `kept_repeats` where all of them would be too large.
     """
     path, kept = setting.ledger(*parts), pieces.path(setting, parts)
     if setting.progress:
@@ -47,7 +48,8 @@ def value(
 
         def keep() -> None:
             with db.Ledger(path) as reader:
-                pieces.write(kept, reader, _settle(path, reader, now=hardware(setting)))
+                work = _settle(path, reader, now=hardware(setting))
+                pieces.write(kept, reader, work, kept_repeats)
 
         with pieces.kept_meanwhile(keep) if piecewise else nullcontext():
             found: db.Estimate = db.value(
@@ -109,6 +111,10 @@ def add(total: Work, more: Work) -> None:
     for machine, (count, seconds) in more.items():
         before = total.get(machine, [0, 0.0])
         total[machine] = [before[0] + count, round(before[1] + seconds, 1)]
+
+
+def trainings(work: Work) -> float:
+    return sum(count for count, _ in work.values())
 
 
 def machines(total: Work) -> str:

@@ -74,19 +74,34 @@ def kept_meanwhile(keep: Callable[[], None]) -> Iterator[None]:
         raise failed[0]
 
 
-def write(file: Path, ledger: db.Ledger, work: dict[str, list[float]]) -> None:
-    """Everything that the ledger holds, if that is more than the file has."""
+def write(
+    file: Path, ledger: db.Ledger, work: dict[str, list[float]], repeats: int | None = None
+) -> None:
+    """What the ledger holds of the first repeats, by default of all, if that is more than the file
+    has.
+    """
     if ledger.is_new or ledger.count() <= count(file):
         return
+    utilities = ledger.utilities()[:, :repeats]
+    known = np.count_nonzero(~np.isnan(utilities))
+    if known <= count(file):
+        return
+    share = known / ledger.count()
+    # Of several machines, rounded so that they add up.
+    trained = np.cumsum([0, *(count for count, _ in work.values())]) * share
+    counts = np.diff(np.rint(trained)).astype(int).tolist()
     about = {
-        "work": work,
+        "work": {
+            machine: [count, share * spent]
+            for count, (machine, (_, spent)) in zip(counts, work.items(), strict=True)
+        },
         "design": ledger.design,
         "data": ledger.game["data"],
         "training": _training(ledger.game),
     }
     file.parent.mkdir(parents=True, exist_ok=True)
     with replacing(file) as temporary, temporary.open("xb") as stream:
-        np.savez_compressed(stream, utilities=ledger.utilities(), about=np.array(json.dumps(about)))
+        np.savez_compressed(stream, utilities=utilities, about=np.array(json.dumps(about)))
 
 
 def _training(game: dict[str, str]) -> str:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,9 +19,9 @@ from databanzhaf.experiments.draw_values import (
     stamp_of,
     value_draw,
 )
+from databanzhaf.experiments.lines import Lines
 from databanzhaf.experiments.parallel import in_processes
 from databanzhaf.experiments.setting import Setting
-from databanzhaf.files import write_text
 
 FILE = "scores.jsonl"
 
@@ -98,7 +95,8 @@ def _scored(
         "seed": setting.seed,
     }
     mark = {"rule": rule, "stamp": stamp_of(protocol.draw(name, number, setting), setting)}
-    found = _read(setting.out / FILE).get(_line(key), {})
+    file = Lines(setting.out / FILE, tuple(key))
+    found = file.read().get(file.place(key), {})
     if {part: found.get(part) for part in mark} != mark or not _whole(found):
         if found:
             print(
@@ -107,7 +105,7 @@ def _scored(
                 "or another score): they are computed again.",
                 file=sys.stderr,
             )
-        found = {**mark, "scores": {}, "coalitions": {}, "work": {}}
+        found = {**key, **mark, "scores": {}, "coalitions": {}, "work": {}}
     missing = [column for column in columns if column not in found["scores"]]
     if missing:
         needed = {values: None for column in missing if (values := columns[column]) is not None}
@@ -118,46 +116,8 @@ def _scored(
         }
         found["coalitions"] |= {column: valued.coalitions[column] for column in needed}
         found["work"] |= valued.work
-        with _alone(setting.out):
-            lines = _read(setting.out / FILE)
-            lines[_line(key)] = found
-            text = (json.dumps({**json.loads(each), **lines[each]}) for each in sorted(lines))
-            write_text(setting.out / FILE, "\n".join(text) + "\n")
+        file.add(found)
     return name, number, found
-
-
-KEY = ("experiment", "dataset", "draw", "scale", "seed")
-
-
-def _line(key: dict[str, Any]) -> str:
-    return json.dumps({name: key.get(name) for name in KEY})
-
-
-def _read(path: Path) -> dict[str, dict[str, Any]]:
-    """The scores by their key; a damaged line is left out, since it can be made again."""
-    found: dict[str, dict[str, Any]] = {}
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, ValueError):
-        return found
-    for line in text.splitlines():
-        try:
-            stored = json.loads(line)
-        except ValueError:
-            continue
-        if isinstance(stored, dict):
-            rest = {name: value for name, value in stored.items() if name not in KEY}
-            found[_line(stored)] = rest
-    return found
-
-
-@contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """Several processes, or commands, may add their lines: one at a time."""
-    from filelock import FileLock
-
-    with FileLock(folder / f".{FILE}.lock"):
-        yield
 
 
 def _whole(found: dict[str, Any]) -> bool:

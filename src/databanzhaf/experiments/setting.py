@@ -19,8 +19,8 @@ class Setting:
 
     `scale` cuts the number of coalitions; 1 is the paper's count; networks on images take at most
     `image_scale` of it. `draws` is how many times the data of the two tables are drawn; `jobs`
-    of these draws are valued side by side, in processes of their own (-1: one for each core). No
-    number depends on it.
+    of these draws are valued side by side, in processes of their own (-1: one for each core), and
+    so are rounds of rank stability. No number depends on it.
     """
 
     scale: float = 1.0

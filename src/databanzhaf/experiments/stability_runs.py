@@ -4,7 +4,11 @@ randomized smoothing.
 
 from __future__ import annotations
 
+import hashlib
+import json
+import sys
 from dataclasses import replace
+from functools import cache, partial
 from typing import Any, Final
 
 import numpy as np
@@ -13,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.stats import t
 
 import databanzhaf as db
-from databanzhaf.experiments import ledgers, protocol
+from databanzhaf.experiments import agreements, ledgers, protocol
 from databanzhaf.experiments.notions import COLOURS, LABELS, NOTIONS
 from databanzhaf.experiments.outcome import Claim, Outcome
 from databanzhaf.experiments.setting import Setting
@@ -23,16 +27,29 @@ SAMPLES = 2000
 DATASETS: Final = ("cpu", "cifar10")
 EVERY: Final = (*NOTIONS, "least_core")
 LEDGERS: Final = ("shapley", "banzhaf", "loo", "least_core")
-# Repeats beside the reference's: as many groups of k as they give. On cpu, where the least core is
-# as stable as Banzhaf's ranking to a hundredth, 20 of them could not tell which is ahead.
-OTHERS: Final = {"cpu": 100, "cifar10": 20}
+REPEATS: Final = {"cpu": 150, "cifar10": 70}
+# Under the noise of training the least core is nearly as stable on cpu as Banzhaf's ranking for
+# k = 1: only many repeats can tell which is ahead. The first REPEATS of them are kept.
+MORE_REPEATS: Final = {
+    ("rank_stability", "cpu", "banzhaf"): 5000,
+    ("rank_stability", "cpu", "least_core"): 3000,
+}
 
 
-def counts(name: str, setting: Setting) -> tuple[int, int, tuple[int, ...]]:
-    """(repeats of the reference, others, values of k): the paper's reference has k = 50."""
-    if setting.scale >= 0.1:
-        return 50, OTHERS[name], (1, 2, 5, 10, 20)
-    return 10, 5, (1, 2, 5)
+def reference_and_ks(setting: Setting) -> tuple[int, tuple[int, ...]]:
+    """(repeats of a reference, values of k): the paper's reference has k = 50."""
+    return (50, (1, 2, 5, 10, 20)) if setting.scale >= 0.1 else (10, (1, 2, 5))
+
+
+def kept_repeats(name: str, setting: Setting) -> int:
+    """Repeats of every run, the evaluations of which are kept beside the pages."""
+    return REPEATS[name] if setting.scale >= 0.1 else 15
+
+
+def all_repeats(experiment: str, name: str, ledger: str, setting: Setting) -> int:
+    kept = kept_repeats(name, setting)
+    more = MORE_REPEATS.get((experiment, name, ledger), kept)
+    return more if setting.scale >= 0.1 else kept
 
 
 def rows_of(name: str, setting: Setting) -> int:
@@ -44,27 +61,17 @@ def outcome(
 ) -> Outcome:
     """The experiment's result; `changes(dataset)` are the changes to the dataset's network."""
     protocol.check(setting.chosen(DATASETS))
-    rows = []
+    rows: list[dict[str, Any]] = []
+    work: ledgers.Work = {}
     for name in setting.chosen(DATASETS):
-        how = counts(name, setting)
-        runs = _runs(name, experiment, setting, changes(name))
-        for which in ("same", "other"):
-            found = {
-                notion: agreement(
-                    (run, run) if which == "same" else ledgers.halves(run), notion, *how
-                )
-                for notion, run in runs.items()
-            }
-            rows += [
-                {
-                    "dataset": name,
-                    "notion": notion,
-                    "coalitions": which,
-                    **summarised(k, groups, found["banzhaf"][k]),
-                }
-                for notion, by_k in found.items()
-                for k, groups in by_k.items()
-            ]
+        found, by_ledger = _found(name, experiment, setting, changes(name))
+        for each in by_ledger.values():
+            ledgers.add(work, each)
+        rows += [
+            {"dataset": name, "notion": notion, "coalitions": which, **summarised(k, agreement)}
+            for (which, notion), by_k in found.items()
+            for k, agreement in by_k.items()
+        ]
     table = pd.DataFrame(rows)
     enough = setting.scale >= 0.1  # a handful of coalitions says nothing about the notion
     claims = [
@@ -80,10 +87,17 @@ def outcome(
         .reset_index()[["dataset", "coalitions", "k", *EVERY]]
         .rename(columns=LABELS)
     )
-    names = setting.chosen(DATASETS)
+    names, reference = setting.chosen(DATASETS), reference_and_ks(setting)[0]
     sizes = ", ".join(f"{name} {rows_of(name, setting)}" for name in names)
-    reference = counts(names[0], setting)[0]
-    others = ", ".join(f"{name} {counts(name, setting)[1]}" for name in names)
+    repeats = ", ".join(
+        f"{name} {kept_repeats(name, setting)}"
+        + "".join(
+            f" ({LABELS[what]} {count:,})"
+            for what in LEDGERS
+            if (count := all_repeats(experiment, name, what, setting)) > kept_repeats(name, setting)
+        ).replace(") (", ", ")
+        for name in names
+    )
     return Outcome(
         title,
         what,
@@ -91,10 +105,10 @@ def outcome(
         lambda figure: _draw(figure, table[table["coalitions"] == "same"]),
         f"m = {setting.count(SAMPLES, least=40):,} coalitions; for permutations and leave-one-out "
         "as many whole permutations, or repeats of n + 1 coalitions, as fit in m, one at least; "
-        f"{reference} repeats for the reference; others, for groups of k: {others}; rows: {sizes}",
+        f"repeats: {repeats}, of which {reference} are a reference; rows: {sizes}",
         (
-            f"The reference has {reference} repeats of its own: those behind k are others, so "
-            "that the two share no training.",
+            "A reference has repeats of its own: those behind k are others, so that the two share "
+            "no training.",
             "Leave-one-out spends its m on repeats of its n + 1 coalitions; permutations are "
             "whole.",
             "The least core is not unique where only some coalitions are known; here it is the "
@@ -110,16 +124,7 @@ def outcome(
         notes=(text("stability_runs_note"),),
         size=(11.0, 4.2),
         data=tuple(protocol.origin(name) for name in setting.chosen(DATASETS)),
-        hardware=ledgers.machines(
-            ledgers.work(
-                setting,
-                [
-                    (experiment, name, rows_of(name, setting), what)
-                    for name in setting.chosen(DATASETS)
-                    for what in LEDGERS
-                ],
-            )
-        ),
+        hardware=ledgers.machines(work),
         datasets=len(setting.chosen(DATASETS)),
     )
 
@@ -129,18 +134,20 @@ def _claims(part: pd.DataFrame, ranking: str, enough: bool) -> list[Claim]:
     same = part[part["coalitions"] == "same"]
     wide = same.pivot(index="k", columns="notion", values="spearman")
     ahead = wide.rsub(wide["banzhaf"], axis=0).drop(columns="banzhaf")
-    # By Student's t, since large k have few groups; unknown where there is one.
-    groups = same.pivot(index="k", columns="notion", values="groups")
-    known = same.pivot(index="k", columns="notion", values="lead_error")
-    doubt = known * t.isf(0.025, (groups - 1).clip(lower=1))
+    doubt = _doubt(same)
 
     def first_at_every_k(notions: list[str]) -> tuple[str, bool | None]:
         highest, beaten = (
             int((ahead[notions] > 0).all(axis=1).sum()),
             int((ahead[notions] + doubt[notions] < 0).any(axis=1).sum()),
         )
+        leads, halves = (each[notions].to_numpy() for each in (ahead, doubt))
+        least = np.unravel_index(int(np.argmin(leads)), leads.shape)
+        known = f" ± {halves[least]:.4f}" if np.isfinite(halves[least]) else ""
+        at = wide.index[int(least[0])]
         found = (
-            f"highest at {highest} of {len(wide)} values of k; beaten at {beaten}, by 95% intervals"
+            f"highest at {highest} of {len(wide)} values of k; beaten at {beaten}, by 95% "
+            f"intervals; smallest lead {leads[least]:+.4f}{known}, at k = {at}"
         )
         return found, True if enough and highest == len(
             wide
@@ -207,31 +214,81 @@ def _claims(part: pd.DataFrame, ranking: str, enough: bool) -> list[Claim]:
     ]
 
 
-def _runs(
+def _doubt(same: pd.DataFrame) -> pd.DataFrame:
+    """Half the 95% interval of Banzhaf's lead over each notion, by Welch's t; NaN where an error is
+    unknown.
+    """
+    part = same.assign(
+        square=same["std_error"] ** 2, of_square=same["std_error"] ** 4 / same["freedom"]
+    )
+    square, of_square = (
+        (wide := part.pivot(index="k", columns="notion", values=name)).add(wide["banzhaf"], axis=0)
+        for name in ("square", "of_square")
+    )
+    freedom = (square**2 / of_square).where(square > 0, 1)
+    return square**0.5 * freedom.apply(lambda each: t.isf(0.025, each))
+
+
+def _found(
     name: str, experiment: str, setting: Setting, changes: dict[str, Any]
-) -> dict[str, db.Evaluations]:
-    """The evaluations behind every notion, with the repeats for groups first."""
-    reference, others, _ = counts(name, setting)
-    repeats = reference + others
+) -> tuple[dict[tuple[str, str], agreements.Found], dict[str, ledgers.Work]]:
+    """Agreements by (which coalitions the reference has, notion), and whose work each ledger is.
+    What is kept is not evaluated again.
+    """
+    reference, ks = reference_and_ks(setting)
+    kept = kept_repeats(name, setting)
     data = protocol.draw(name, 0, setting, rows=rows_of(name, setting), flipped=0.0)
     game = protocol.network(data.judged_by_validation(), name, setting, **changes)
     n, m = len(data.y), setting.count(SAMPLES, least=40)
+    again = max(1, m // (n + 1))  # what one repeat costs the other notions buys so many of LOO
+    runs: dict[str, tuple[Any, int, int, dict[str, Any]]] = {
+        "banzhaf": (db.Banzhaf(), m, 1, {"estimator": "reuse"}),
+        "loo": (db.LeaveOneOut(), n + 1, again, {}),
+        "shapley": (db.Shapley(), max(m, n + 1), 1, {"estimator": "permutation"}),
+        "least_core": (db.LeastCore(), m, 1, {"estimator": _OneProgram()}),
+    }
 
-    def go(what: str, notion: Any, budget: int, repeats: int, **how: Any) -> db.Evaluations:
+    @cache
+    def run(what: str, repeats: int) -> db.Evaluations:
+        notion, budget, each, options = runs[what]
+        count = repeats * each
         parts = (experiment, name, n, what)
         ledgers.value(
-            setting, parts, game, notion, piecewise=True, budget=budget, repeats=repeats, **how
-        )
-        return ledgers.evaluations(setting, parts, budget, repeats)
+            setting, parts, game, notion, piecewise=True, kept_repeats=kept * each,
+            budget=budget, repeats=count, **options,
+        )  # fmt: skip
+        found = ledgers.evaluations(setting, parts, budget, count)
+        utilities = found.utilities
+        return replace(found, utilities=utilities.reshape(len(utilities), -1, each).mean(axis=2))
 
-    permutations = go("shapley", db.Shapley(), max(m, n + 1), repeats, estimator="permutation")
-    again = max(1, m // (n + 1))
-    return {
-        "banzhaf": go("banzhaf", db.Banzhaf(), m, repeats, estimator="reuse"),
-        "loo": _joined(go("loo", db.LeaveOneOut(), n + 1, repeats * again), again),
-        **{notion: permutations for notion in NOTIONS if notion not in ("banzhaf", "loo")},
-        "least_core": go("least_core", db.LeastCore(), m, repeats, estimator=_OneProgram()),
-    }
+    def sides(what: str, which: str, repeats: int) -> tuple[Any, ledgers.Work]:
+        evaluations = run(what, repeats)
+        both = (evaluations, evaluations) if which == "same" else ledgers.halves(evaluations)
+        return both, ledgers.work(setting, [(experiment, name, n, what)])
+
+    units = {"loo": 0, "shapley": m // (n + 1)}
+    stamp = hashlib.sha256(json.dumps(game.fingerprint(), sort_keys=True).encode()).hexdigest()[:16]
+    found: dict[tuple[str, str], agreements.Found] = {}
+    work: dict[str, ledgers.Work] = {}
+    for which in ("same", "other"):
+        for notion in EVERY:
+            what = notion if notion in LEDGERS else "shapley"  # all read the same permutations
+            if which == "other" and units.get(what, m) < 2:  # nothing to share out
+                continue
+            key = {
+                "experiment": experiment, "dataset": name, "notion": notion, "coalitions": which,
+                "count": m, "seed": setting.seed,
+            }  # fmt: skip
+            count = all_repeats(experiment, name, what, setting) if which == "same" else kept
+            if setting.progress:
+                print(f"{name} {notion}, {which} coalitions", file=sys.stderr)
+            found[which, notion], done = agreements.collect(
+                setting.out / agreements.FILE, key, stamp,
+                agreements.rounds(count, reference), ks,
+                partial(sides, what, which, count), setting.workers,
+            )  # fmt: skip
+            work[what] = max(work.get(what, {}), done, key=ledgers.trainings)
+    return found, work
 
 
 class _OneProgram(db.estimators.LeastCore):
@@ -245,63 +302,19 @@ class _OneProgram(db.estimators.LeastCore):
         )
 
 
-def _joined(evaluations: db.Evaluations, again: int) -> db.Evaluations:
-    """Repeats averaged in groups of `again`: what one repeat costs the other notions buys so many
-    of leave-one-out.
+def summarised(k: int, agreement: NDArray[np.float64]) -> dict[str, float]:
+    """A line of the table, from agreements (rounds, groups). The error is that over rounds, each of
+    which has a reference of its own; where there is one, that over its groups.
     """
-    utilities = evaluations.utilities
-    return replace(evaluations, utilities=utilities.reshape(len(utilities), -1, again).mean(axis=2))
-
-
-def agreement(
-    parts: tuple[db.Evaluations, db.Evaluations] | None,
-    notion: str,
-    reference: int,
-    others: int,
-    ks: tuple[int, ...],
-) -> dict[int, NDArray[np.float64]]:
-    """For each k the Spearman between values from k repeats of the first part and those from the
-    reference's, which come last, of the second: one for each disjoint group of k.
-    """
-    if parts is None:
-        return {k: np.empty(0) for k in ks}
-    kind = db.LeastCore() if notion == "least_core" else NOTIONS[notion]
-    estimator = "reuse" if notion == "banzhaf" else "auto"  # the paper's, not this library's best
-
-    def values(evaluations: db.Evaluations, columns: Any) -> Any:
-        part = replace(
-            evaluations, utilities=evaluations.utilities[:, columns].mean(axis=1, keepdims=True)
-        )
-        return db.estimate(part, kind, estimator=estimator).values
-
-    truth = values(parts[1], slice(others, others + reference))
-
-    def to_truth(first: int, k: int) -> float:
-        return db.ranking.spearman(values(parts[0], slice(first, first + k)), truth)
-
-    return {
-        k: np.nan_to_num([to_truth(first, k) for first in range(0, others - k + 1, k)]) for k in ks
-    }
-
-
-def summarised(
-    k: int, groups: NDArray[np.float64], banzhaf: NDArray[np.float64]
-) -> dict[str, float]:
-    """A line of the table. `lead_error` is that of Banzhaf's lead: the groups of both are the same
-    repeats, on which they may be lucky together.
-    """
+    each = agreement.mean(axis=1) if len(agreement) > 1 else agreement.ravel()
+    known = len(each) > 1
     return {
         "k": k,
-        "spearman": float(groups.mean()) if len(groups) else np.nan,
-        "std_error": _error(groups),
-        "lead_error": _error(banzhaf - groups) if len(groups) else np.nan,
-        "groups": len(groups),
+        "spearman": float(agreement.mean()) if agreement.size else np.nan,
+        "std_error": float(each.std(ddof=1) / np.sqrt(len(each))) if known else np.nan,
+        "freedom": len(each) - 1 if known else np.nan,
+        "groups": agreement.size,
     }
-
-
-def _error(groups: NDArray[np.float64]) -> float:
-    """Standard error of a mean."""
-    return float(groups.std(ddof=1) / np.sqrt(len(groups))) if len(groups) > 1 else np.nan
 
 
 def _draw(figure: Any, table: pd.DataFrame) -> None:

@@ -42,7 +42,7 @@ def runs(tmp_path_factory):
 def test_a_row_is_named_and_its_effects_are_those_of_python(runs):
     code, said = call("explain", runs / "across", "--row", 7)
     assert code == 0
-    assert "Row 7 (r7), `label` = " in said
+    assert "Row 7 (id r7), `label` = " in said
     assert "rows that help it the most" in said
     assert call("explain", runs / "across", "--row", "r7") == (code, said)
     code, unknown = call("explain", runs / "across", "--row", "r40")
@@ -56,6 +56,20 @@ def test_a_row_is_named_and_its_effects_are_those_of_python(runs):
     for row, effect in by_row.items():
         assert effect == pytest.approx(effects[row], abs=1e-9)
     assert [line["effect"] for line in found["effects"]] == sorted(by_row.values())
+
+
+def test_a_number_is_that_of_a_row_though_ids_are_numbers_too(runs, tmp_path):
+    rows = (runs / "train.csv").read_text().replace("r", "").splitlines()[1:]
+    renamed = (f"{int(number) + 1},{rest}" for number, rest in (row.split(",", 1) for row in rows))
+    table = tmp_path / "t.csv"
+    table.write_text("\n".join(["id,a,b,label", *renamed]) + "\n")
+    how = ("--target", "label", "--id", "id", "--model", "logistic", "--budget", 60)
+    code, said = call("value", table, *how, "--out", tmp_path / "run", "--quiet")
+    assert code == 0, said
+    assert "Row 12 (id 13), " in call("explain", tmp_path / "run", "--row", 12)[1]
+    code, said = call("explain", tmp_path / "run", "--row", len(rows))
+    assert code == 2
+    assert f"from 0 to {len(rows) - 1}. Row {len(rows) - 1} has the id {len(rows)}." in said
 
 
 def test_an_id_never_names_a_row_of_another_table(runs):

@@ -73,7 +73,7 @@ def explain(
 
 def _tell(screen: Screen, made: Explainer, found: Explanation) -> None:
     job = made.result.job
-    name = f" ({found.name})" if found.name else ""
+    name = f" (id {found.name})" if found.name else ""
     whose = "validation row" if job.settings.validation else "row"
     seen = "models that have not seen it" if job.across else "the models"
     screen.print(

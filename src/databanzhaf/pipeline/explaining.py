@@ -55,10 +55,12 @@ class Explainer:
         )
         if not place.size:
             first, last = int(self.numbers.min()), int(self.numbers.max())
+            number = self._with_id(row)
+            also = "" if number is None else f" Row {number} has the id {row}."
             raise InvalidInput(
                 f"--row must be a row of {where} that judged models",
                 got=f"{row}",
-                remedy=f"{len(self.numbers):,} rows judged, from {first:,} to {last:,}.",
+                remedy=f"{len(self.numbers):,} rows judged, from {first:,} to {last:,}.{also}",
             )
         judge = int(place[0])
         effects, errors = self.attribution.on(judge)
@@ -73,11 +75,16 @@ class Explainer:
         try:
             return int(row)
         except ValueError:
-            job = self.result.job
-            if job.ids is None or not job.across:  # ids of other rows than those that judged
-                return row
-            named = np.flatnonzero(np.asarray(job.ids, dtype=str) == row)
-            return int(job.rows[named[0]]) if len(named) == 1 else row
+            number = self._with_id(row)
+            return row if number is None else number
+
+    def _with_id(self, row: int | str) -> int | None:
+        """The number of the row that has this id, if there is one."""
+        job = self.result.job
+        if job.ids is None or not job.across:  # ids of other rows than those that judged
+            return None
+        named = np.flatnonzero(np.asarray(job.ids, dtype=str) == str(row))
+        return int(job.rows[named[0]]) if len(named) == 1 else None
 
     def _table(self, effects: FloatArray, errors: FloatArray) -> pd.DataFrame:
         from scipy.stats import norm

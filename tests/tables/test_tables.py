@@ -196,6 +196,24 @@ def test_columns_are_read_as_what_they_are_and_useless_ones_left_out(tmp_path):
     assert alone(pd.DataFrame({"id": np.arange(5)})).shape == (5, 1)
 
 
+def test_dates_in_another_form_are_noted():
+    days = [f"{day % 28 + 1:02d}" for day in range(60)]
+    table = pd.DataFrame(
+        {
+            "german": [f"{day}.06.2025" for day in days],
+            "american": [f"6/{day}/2025" for day in days],
+            "with gaps": [None if day == "03" else f"2025/06/{day}" for day in days],
+            "version": [f"1.{day}.10" for day in days],
+            "phone": [f"12-34-56{day}" for day in days],
+        }
+    )
+    [said] = [note for note in Encoder(table).notes if "dates" in note]
+    assert said == (
+        "Columns `german`, `american`, `with gaps` read as text because of dates such as "
+        "`01.06.2025`. Write them in the form 2025-06-15."
+    )
+
+
 def test_texts_that_only_look_like_dates_stay_texts(tmp_path):
     (tmp_path / "t.csv").write_text("d,e\n2024-06-31,2024-01-01\n2024-01-02,soon\n")
     table = read_table(tmp_path / "t.csv")

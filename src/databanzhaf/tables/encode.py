@@ -24,6 +24,9 @@ LARGEST = 1e150
 # Numbers that are written for people: 1,234.50 and $5.
 _WITH_THOUSANDS = r"\s*[$€£]?\s*-?\d{1,3}(?:,\d{3})+(?:\.\d+)?\s*"
 _MONEY = r"\s*[$€£]?\s*-?\d+(?:\.\d+)?\s*"
+# Dates in another form than 2025-06-15.
+_DAY, _YEAR = r"(?:0?[1-9]|[12]\d|3[01])", r"(?:19|20)\d\d"
+_OTHER_DATE = rf"\s*(?:{_DAY}[./-]{_DAY}[./-]{_YEAR}|{_YEAR}[./]{_DAY}[./]{_DAY})\s*"
 
 
 class Encoder:
@@ -89,10 +92,22 @@ class Encoder:
                 f"{_listed(commas)} read as text because of decimal commas. To read numbers, pass "
                 "--decimal ','."
             )
+        dated = [
+            name
+            for name in texts
+            if name not in free and table[name].str.fullmatch(_OTHER_DATE).mean() > 0.5
+        ]
+        if dated:
+            first = table[dated[0]].dropna()
+            example = first[first.str.fullmatch(_OTHER_DATE)].iloc[0]
+            self.notes.append(
+                f"{_listed(dated)} read as text because of dates such as `{example}`. Write them "
+                "in the form 2025-06-15."
+            )
         many = [
             name
             for name in texts
-            if name not in {*commas, *free}
+            if name not in {*commas, *free, *dated}
             and table[name].nunique() > max(MOST_CATEGORIES, len(table) // 2)
         ]
         if many:

@@ -115,6 +115,24 @@ def test_bad_conditions_are_refused(make):
         make()
 
 
+def test_what_a_deadline_lets_in_after_the_last_checkpoint_counts():
+    class Later(db.until.Condition):
+        """Holds one batch after the second checkpoint, as a deadline may at any moment."""
+
+        asked = 0
+
+        def __call__(self, progress):
+            Later.asked += len(progress.checkpoints) == 2
+            return Later.asked == 2
+
+    game, _ = closed_forms.noisy_additive()
+    ledger = db.Ledger()
+    found = db.value(game, estimator="reuse", budget=3000, until=Later(), ledger=ledger)
+    assert found.n_evaluations == ledger.count() > 125
+    again = db.value(game, estimator="reuse", budget=found.n_evaluations)
+    np.testing.assert_array_equal(found.values, again.values)
+
+
 @pytest.mark.parametrize("until", [None, db.until.precise(0.05)])
 def test_a_run_that_is_read_again_had_the_same_checkpoints(until):
     game, _ = closed_forms.noisy_additive()

@@ -185,7 +185,7 @@ def finish(
         )
         reached = run.complete(evaluator or Local(), until, progress, checkpoints)
         evaluations = run.evaluations()
-        # The last checkpoint is the end, unless time was over in between.
+        # The last checkpoint is the end, unless a deadline came after it.
         ends = [] if run.stood is None else [run.stood.estimate]
         if any(each.n_evaluations != evaluations.n_evaluations for each in ends):
             ends = []

@@ -118,6 +118,14 @@ def test_estimate_writes_the_same_tables_again_and_further_notions():
     ]
 
 
+def test_a_budget_that_pays_for_no_further_permutation_stops_the_run_not_until():
+    how = ("--estimator", "permutation", "--until", "precise:1e-9", "--budget", 60)
+    said = value(*how, notion="shapley")
+    assert "The 10 lowest of 40 shapley values (probability), 41 evaluations" in said
+    assert "--until precise:1e-9 was not met within --budget 60." in said
+    assert "41 evaluations are too few for reliable values. Raise --budget" in said
+
+
 def test_estimate_says_where_it_knows_more_than_the_last_command():
     value("--until", "precise:1e-9")
     value("--until", "precise:1e-9", "--budget", 60)

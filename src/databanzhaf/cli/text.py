@@ -219,9 +219,13 @@ def _doubts(result: Result, *, reread: bool) -> list[str]:
 
 
 def _stops_early(result: Result) -> bool:
-    """Whether --until stopped the run."""
+    """Whether --until stopped the run: a whole unit of its design is missing, such as a permutation
+    or a coalition of each fold.
+    """
     settings, made = result.job.settings, result.evaluations
-    return settings.until is not None and made is not None and len(made) < settings.budget
+    if settings.until is None or made is None:
+        return False
+    return len(made) + made.design.unit <= min(settings.budget, made.design.size or np.inf)
 
 
 def _what_became_of_until(result: Result) -> list[str]:

@@ -37,7 +37,7 @@ def rounds(repeats: int, reference: int) -> list[Round]:
     """Each block of repeats in turn is the reference of the block before it, so that the luck of a
     reference shows between rounds. Fewer repeats than two blocks make one round.
 
-    Rounds side by side share a block, which matters little: on cpu, with k = 1, they correlate by
+    Neighbouring rounds share a block, which matters little: on cpu, with k = 1, they correlate by
     0.13 ± 0.10 (Banzhaf, 100 rounds) and 0.08 ± 0.15 (least core, 41 rounds).
     """
     if repeats < 2 * reference:

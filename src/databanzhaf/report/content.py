@@ -211,9 +211,9 @@ def unsteady(trust: Trust, who: str) -> list[str]:
         )
     if not alerts and other is not None and other < 0.8:
         alerts.append(
-            f"The ranking depends on the rows that judge: by as many other rows it would agree "
-            f"with this one at a rank correlation of about {max(other, 0.0):.2f} only. More rows, "
-            "or checked validation rows, would settle it."
+            "The ranking depends on the rows that judge: if as many other rows judged, it would "
+            f"agree with this one only at a rank correlation of about {max(other, 0.0):.2f}. More "
+            "rows, or checked validation rows, would settle it."
         )
     if trust.noise_share is not None and trust.noise_share > 0.5:
         alerts.append(
